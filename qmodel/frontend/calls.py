@@ -1,0 +1,481 @@
+"""Compiling calls of primitives: what each takes, and the instruction it becomes.
+
+What a primitive *means* under a memory model is not decided here but in `qmodel.passes.memory`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qmodel.frontend.diagnostics import did_you_mean
+from qmodel.frontend.expressions import OWN_CPU, SCALARS
+from qmodel.frontend.properties import pure_condition
+from qmodel.frontend.values import VOID, WORDS, Value, truth
+from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply, reads_of
+from qmodel.ir.program import PENDING, WHERE, Assign, EventKind, Label, Place, Primitive, Show
+
+if TYPE_CHECKING:
+    from qmodel.frontend.functions import FunctionCompiler
+
+Handler = Callable[["FunctionCompiler", ast.Call, list[Value]], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a primitive takes: a kind for each argument, its names for messages, and how it is compiled."""
+
+    kinds: tuple[str, ...]
+    compile: Handler
+    optional: bool = False
+
+
+SIGNATURES: dict[str, Signature] = {}
+"""Every primitive of the language by name."""
+
+
+def primitive(
+    names: str, *kinds: str, optional: bool = False
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Register the compilation of primitives; `names` are separated by blanks, the function is told which it is."""
+
+    def register(function: Callable[..., Value]) -> Callable[..., Value]:
+        for name in names.split():
+
+            def handler(
+                c: FunctionCompiler, node: ast.Call, values: list[Value], name: str = name
+            ) -> Value:
+                return function(c, node, name, *values)
+
+            SIGNATURES[name] = Signature(kinds, handler, optional)
+        return function
+
+    return register
+
+
+def compile_call(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
+    """Compile the call of a primitive. Raises SpecError."""
+    if name == "len" and len(node.args) == 1:
+        return _length(c, node)
+    if name in {"min", "max"} and len(node.args) > 1 and not node.keywords:
+        return Value("int", apply(name, *(c.as_number(a) for a in node.args)))
+    if name in {"wait_until", "atomic", "try_cmpxchg"}:
+        return _SPECIAL[name](c, node)
+    signature = SIGNATURES.get(name)
+    if signature is None:
+        known = [*SIGNATURES, *_SPECIAL, "len", "min", "max", "range"]
+        raise c.error(node.func, f"unknown function `{name}`", did_you_mean(name, known, f"functions of the model are called {c.scope.model}.{name}()"))
+    low = 0 if signature.optional else len(signature.kinds)
+    if node.keywords or not low <= len(node.args) <= len(signature.kinds):
+        takes = ", ".join(_KIND_WORDS[k] for k in signature.kinds) or "nothing"
+        raise c.error(node, f"`{name}` takes {len(signature.kinds)} arguments: {takes}", f"write {name}({takes})")
+    values = [argument(c, kind, a) for kind, a in zip(signature.kinds, node.args, strict=False)]
+    return signature.compile(c, node, values)
+
+
+_KIND_WORDS = {
+    "place": "shared variable",
+    "word": "flag word",
+    "value": "value",
+    "bit": "bit",
+    "skb": "packet",
+    "queue": "list",
+    "lock": "lock",
+    "handler": "softirq",
+    "budget": "budget",
+    "condition": "condition",
+    "text": '"text"',
+}
+
+
+def argument(c: FunctionCompiler, kind: str, node: ast.expr) -> Value:
+    """Compile one argument, and make sure that it is of the kind that is needed."""
+    if kind in {"place", "word", "lock", "queue", "handler"}:
+        value = c.reference(node)
+        wanted = {"place": SCALARS, "word": {"flags"}, "lock": {"lock"}, "queue": {"queue"}, "handler": {"handler"}}
+        shared = kind in {"queue", "handler"} or isinstance(value.place, Read)
+        if value.kind not in wanted[kind] or not shared:
+            what = "a local" if value.kind in wanted[kind] else WORDS[value.kind]
+            raise c.error(node, f"`{ast.unparse(node)}` is {what}, and a {_KIND_WORDS[kind]} is needed", _HELP[kind])
+        return value
+    if kind == "budget":
+        if isinstance(node, ast.Attribute) and node.attr in c.config.budgets:
+            return Value("handler", name=node.attr)
+        budgets = c.config.budgets
+        remedy = did_you_mean(ast.unparse(node).rpartition(".")[2], budgets, "declare `name = Budget(2)` in the model")
+        raise c.error(node, f"`{ast.unparse(node)}` is no budget", remedy)
+    if kind == "text":
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return Value("void", name=node.value)
+        raise c.error(node, "a text is needed here", 'write it between quotes: "…"')
+    if kind == "condition":
+        return truth(c.as_truth(node))
+    value = c.evaluate(node)
+    if kind == "bit" and value.kind not in {"bit", "int"}:
+        raise c.error(node, f"`{ast.unparse(node)}` is no bit", "write the member of a class of Bits")
+    if kind == "skb" and value.kind not in {"skb", "none"}:
+        raise c.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and a packet is needed", "")
+    if kind == "value" and value.kind not in SCALARS | {"none", "bit"}:
+        raise c.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and a value is needed", "")
+    return value
+
+
+_HELP = {
+    "place": "write m.NAME, or m.NAME[index]",
+    "word": "declare it as Flags(…) and write m.NAME",
+    "lock": "declare it as SpinLock() and write m.NAME",
+    "queue": "declare it as SkbList(), or make one with SkbQueue()",
+    "handler": "name a function marked @softirq: raise_softirq(m.NAME)",
+}
+
+
+def _shared(value: Value) -> Read:
+    assert isinstance(value.place, Read)
+    return value.place
+
+
+def _domain(value: Value) -> Domain:
+    assert value.domain is not None
+    return value.domain
+
+
+# --- plain and marked accesses --------------------------------------------------------------------------------------
+
+
+@primitive("READ_ONCE data_race smp_load_acquire atomic_read", "place")
+def _read(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
+    return c.load(place, node, name)
+
+
+@primitive("WRITE_ONCE smp_store_release atomic_set", "place", "value")
+def _write(c: FunctionCompiler, node: ast.Call, name: str, place: Value, value: Value) -> Value:
+    c.store(place, value, node.args[1], node, name)
+    return VOID
+
+
+@primitive("smp_mb smp_rmb smp_wmb smp_mb__before_atomic smp_mb__after_atomic")
+def _barrier(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
+    c.access(node, Primitive(name), Label("atomic", (f"{name}()",)), boundary=False)
+    return VOID
+
+
+@primitive("barrier cpu_relax")
+def _nothing(_c: FunctionCompiler, _node: ast.Call, _name: str) -> Value:
+    return VOID
+
+
+# --- atomics --------------------------------------------------------------------------------------------------------
+
+
+def _atomic(c: FunctionCompiler, node: ast.Call, name: str, place: Value, *args: Expr, result: str = "") -> Value:
+    """Add a read-modify-write; result: the kind of what it returns, none where it is empty."""
+    local = c.temporary(result, node) if result else None
+    words = tuple(w for a in args for w in (Show(a, _domain(place)), ", "))
+    address = ("&", *c.place_text(place))
+    value_first = name in {"atomic_add", "atomic_sub", "atomic_add_return", "atomic_fetch_add"}
+    inner = (*words, *address) if value_first else (*address, *(w for a in args for w in (", ", Show(a, _domain(place)))))
+    parts: tuple[str | Show, ...] = (f"{name}(", *inner, ")")
+    if local:
+        domain = BOOL if result == "bool" else _domain(place)
+        parts = (*parts, " = ", Show(Local(local), domain))
+    c.access(node, Primitive(name, local, _shared(place), args, marked=True), Label("atomic", parts))
+    if local is None:
+        return VOID
+    return Value(place.kind if result != "bool" else "bool", Local(local), None, _domain(place), local)
+
+
+@primitive("xchg", "place", "value")
+def _xchg(c: FunctionCompiler, node: ast.Call, name: str, place: Value, value: Value) -> Value:
+    new = c.converted(place.kind, value, node.args[1])
+    return _atomic(c, node, name, place, new, result=_local_kind(place))
+
+
+@primitive("cmpxchg", "place", "value", "value")
+def _cmpxchg(c: FunctionCompiler, node: ast.Call, name: str, place: Value, old: Value, new: Value) -> Value:
+    args = (c.converted(place.kind, old, node.args[1]), c.converted(place.kind, new, node.args[2]))
+    return _atomic(c, node, name, place, *args, result=_local_kind(place))
+
+
+def _local_kind(place: Value) -> str:
+    return "int" if place.kind == "flags" else place.kind
+
+
+def _try_cmpxchg(c: FunctionCompiler, node: ast.Call) -> Value:
+    if len(node.args) != 3 or node.keywords or not isinstance(node.args[1], ast.Name):
+        remedy = "write try_cmpxchg(m.NAME, old, new), where `old` is a local"
+        raise c.error(node, "`try_cmpxchg` takes a shared variable, a local and a value", remedy)
+    place, old, new = argument(c, "place", node.args[0]), c.evaluate(node.args[1]), c.evaluate(node.args[2])
+    args = (c.converted(place.kind, old, node.args[1]), c.converted(place.kind, new, node.args[2]))
+    kept = c.temporary(_local_kind(place), node)
+    c.graph.emit(Assign(Local(kept), args[0]), c.site(node))
+    found = _atomic(c, node, "try_cmpxchg", place, Local(kept), args[1], result=_local_kind(place))
+    success = c.temporary("bool", node)
+    c.graph.emit(Assign(Local(success), apply("==", found.value, Local(kept))), c.site(node))
+    c.assign_local(node.args[1], found)
+    return c.local_value(success)
+
+
+@primitive("atomic_inc atomic_dec", "place")
+def _count(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
+    return _atomic(c, node, name, place)
+
+
+@primitive("atomic_inc_return atomic_dec_return", "place")
+def _count_return(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
+    return _atomic(c, node, name, place, result="int")
+
+
+@primitive("atomic_dec_and_test", "place")
+def _count_test(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
+    return _atomic(c, node, name, place, result="bool")
+
+
+@primitive("atomic_add atomic_sub", "value", "place")
+def _add(c: FunctionCompiler, node: ast.Call, name: str, value: Value, place: Value) -> Value:
+    return _atomic(c, node, name, place, c.converted("int", value, node.args[0]))
+
+
+@primitive("atomic_add_return atomic_fetch_add", "value", "place")
+def _add_return(c: FunctionCompiler, node: ast.Call, name: str, value: Value, place: Value) -> Value:
+    return _atomic(c, node, name, place, c.converted("int", value, node.args[0]), result="int")
+
+
+# --- bits -----------------------------------------------------------------------------------------------------------
+
+
+def _bit(c: FunctionCompiler, node: ast.Call, bit: Value, word: Value) -> tuple[Expr, str]:
+    """Return the number of a bit and how it is printed; a bit of another word is an error."""
+    names = _domain(word).names
+    if isinstance(bit.value, Const):
+        if not 0 <= bit.value.value < len(names) or (bit.name and names[bit.value.value] != bit.name):
+            remedy = f"its bits are {', '.join(names)}"
+            raise c.error(node.args[0], f"`{ast.unparse(node.args[1])}` has no bit `{bit.name}`", remedy)
+        return bit.value, names[bit.value.value]
+    return bit.value, ast.unparse(node.args[0])
+
+
+def _bit_access(c: FunctionCompiler, node: ast.Call, name: str, bit: Value, word: Value, *, result: bool) -> Value:
+    number, text = _bit(c, node, bit, word)
+    local = c.temporary("bool", node) if result else None
+    parts: tuple[str | Show, ...] = (f"{name}({text}, &", *c.place_text(word), ")")
+    if local:
+        parts = (*parts, " = ", Show(Local(local), Domain("int", 0, 1)))
+    kind: EventKind = "load" if name == "test_bit" else "atomic"
+    c.access(node, Primitive(name, local, _shared(word), (number,), marked=True), Label(kind, parts))
+    return c.local_value(local) if local else VOID
+
+
+@primitive("set_bit clear_bit", "bit", "word")
+def _set_bit(c: FunctionCompiler, node: ast.Call, name: str, bit: Value, word: Value) -> Value:
+    return _bit_access(c, node, name, bit, word, result=False)
+
+
+@primitive("test_bit test_and_set_bit test_and_clear_bit", "bit", "word")
+def _test_bit(c: FunctionCompiler, node: ast.Call, name: str, bit: Value, word: Value) -> Value:
+    return _bit_access(c, node, name, bit, word, result=True)
+
+
+@primitive("__set_bit __clear_bit", "bit", "word")
+def _plain_bit(c: FunctionCompiler, node: ast.Call, name: str, bit: Value, word: Value) -> Value:
+    number, text = _bit(c, node, bit, word)
+    old = c.load(word, node)
+    mask = apply("<<", Const(1), number)
+    new = apply("|" if name == "__set_bit" else "andnot", old.value, mask)
+    label = Label("store", (f"{name}({text}, &", *c.place_text(word), ")"))
+    c.access(node, Primitive("store", None, _shared(word), (new,)), label)
+    return VOID
+
+
+@primitive("BIT", "bit")
+def _mask(_c: FunctionCompiler, _node: ast.Call, _name: str, bit: Value) -> Value:
+    return Value("int", apply("<<", Const(1), bit.value))
+
+
+# --- locks, bottom halves, softirqs ---------------------------------------------------------------------------------
+
+
+@primitive("spin_lock spin_unlock", "lock")
+def _lock(c: FunctionCompiler, node: ast.Call, name: str, lock: Value) -> Value:
+    kind: EventKind = "lock" if name == "spin_lock" else "unlock"
+    label = Label(kind, (f"{name}(", *c.address(lock), ")"))
+    c.access(node, Primitive(name, None, _shared(lock)), label)
+    return VOID
+
+
+@primitive("spin_lock_bh", "lock")
+def _lock_bh(c: FunctionCompiler, node: ast.Call, _name: str, lock: Value) -> Value:
+    _bottom_half(c, node, "local_bh_disable")
+    return _lock(c, node, "spin_lock", lock)  # type: ignore[no-any-return]
+
+
+@primitive("spin_unlock_bh", "lock")
+def _unlock_bh(c: FunctionCompiler, node: ast.Call, _name: str, lock: Value) -> Value:
+    _lock(c, node, "spin_unlock", lock)
+    return _bottom_half(c, node, "local_bh_enable")  # type: ignore[no-any-return]
+
+
+@primitive("spin_trylock spin_is_locked", "lock")
+def _trylock(c: FunctionCompiler, node: ast.Call, name: str, lock: Value) -> Value:
+    local = c.temporary("bool", node)
+    shown = Show(Local(local), Domain("int", 0, 1))
+    label = Label("lock", (f"{name}(", *c.address(lock), ") = ", shown))
+    c.access(node, Primitive(name, local, _shared(lock)), label)
+    return c.local_value(local)
+
+
+@primitive("local_bh_disable local_bh_enable")
+def _bottom_half(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
+    label = Label("softirq", (f"{name}()",))
+    # Switching off is a step, so that there is a place before it where a softirq can come in.
+    c.access(node, Primitive(name), label, boundary=name == "local_bh_disable")
+    return VOID
+
+
+@primitive("raise_softirq", "handler")
+def _raise(c: FunctionCompiler, node: ast.Call, name: str, handler: Value) -> Value:
+    place = Read(PENDING + handler.name, Own("cpu"))
+    c.access(node, Primitive(name, None, place, marked=True), Label("softirq", (f"{name}({handler.name})",)))
+    return VOID
+
+
+@primitive("smp_processor_id")
+def _cpu(_c: FunctionCompiler, _node: ast.Call, _name: str) -> Value:
+    return OWN_CPU
+
+
+# --- packets --------------------------------------------------------------------------------------------------------
+
+
+@primitive("SkbQueue")
+def _new_queue(c: FunctionCompiler, node: ast.Call, _name: str) -> Value:
+    local = c.temporary("queue", node)
+    c.graph.emit(Assign(Local(local), Const(0)), c.site(node))
+    return c.local_value(local)
+
+
+@primitive("__skb_queue_tail __skb_queue_head", "queue", "skb")
+def _enqueue(c: FunctionCompiler, node: ast.Call, name: str, queue: Value, skb: Value) -> Value:
+    if isinstance(queue.place, Local):
+        c.fail(node, apply("==", skb.value, Const(0)), "null", (f"{name}() of a NULL packet",))
+        op = "append" if name == "__skb_queue_tail" else "push"
+        c.graph.emit(Assign(queue.place, apply(op, queue.place, skb.value)), c.site(node))
+        return VOID
+    label = Label("list", (f"{name}(", *c.address(queue), ", ", Show(skb.value, c.config.skb_domain), ")"))
+    c.access(node, Primitive(name, None, queue.place, (skb.value,)), label)
+    return VOID
+
+
+@primitive("__skb_dequeue skb_peek", "queue")
+def _dequeue(c: FunctionCompiler, node: ast.Call, name: str, queue: Value) -> Value:
+    local = c.temporary("skb", node)
+    if isinstance(queue.place, Local):
+        c.graph.emit(Assign(Local(local), apply("head", queue.place)), c.site(node))
+        if name == "__skb_dequeue":
+            c.graph.emit(Assign(queue.place, apply("rest", queue.place)), c.site(node))
+        return c.local_value(local)
+    shown = Show(Local(local), c.config.skb_domain)
+    label = Label("list" if name == "__skb_dequeue" else "load", (f"{name}(", *c.address(queue), ") = ", shown))
+    c.access(node, Primitive(name, local, queue.place), label)
+    return c.local_value(local)
+
+
+def _length(c: FunctionCompiler, node: ast.Call) -> Value:
+    queue = c.reference(node.args[0])
+    if queue.kind == "array":
+        size = c.config.variables[queue.name].size or 0
+        return Value("int", Const(size))
+    if queue.kind != "queue":
+        raise c.error(node.args[0], f"`{ast.unparse(node.args[0])}` is {WORDS[queue.kind]}", "len() is for lists")
+    return c.length(queue, node)
+
+
+@primitive("skb_queue_len", "queue")
+def _queue_len(c: FunctionCompiler, node: ast.Call, _name: str, queue: Value) -> Value:
+    return c.length(queue, node)
+
+
+@primitive("skb_queue_empty", "queue")
+def _queue_empty(c: FunctionCompiler, node: ast.Call, name: str, queue: Value) -> Value:
+    if isinstance(queue.place, Local):
+        return truth(apply("==", queue.place, Const(0)))
+    local = c.temporary("bool", node)
+    label = Label("load", (f"{name}(", *c.address(queue), ") = ", Show(Local(local), BOOL)))
+    c.access(node, Primitive(name, local, queue.place), label)
+    return c.local_value(local)
+
+
+@primitive("skb_queue_splice_init skb_queue_splice_tail_init", "queue", "queue")
+def _splice(c: FunctionCompiler, node: ast.Call, name: str, source: Value, queue: Value) -> Value:
+    taken = source.place
+    assert isinstance(taken, Read | Local)
+    text = (f"{name}(", *c.address(source), ", ", *c.address(queue), ")")
+    if isinstance(taken, Read):
+        local = Local(c.temporary("queue", node))
+        shown: tuple[str | Show, ...] = (" = ", Show(local, c.config.queue_domain))
+        c.access(node, Primitive("take_list", local.name, taken), Label("list", (*text, *shown)))
+    else:
+        local = taken
+    order = ("push_list", local, queue.place) if name == "skb_queue_splice_init" else ("append_list", queue.place, local)
+    if isinstance(queue.place, Local):
+        first, second = order[1], order[2]
+        assert isinstance(first, Read | Local)
+        assert isinstance(second, Read | Local)
+        c.graph.emit(Assign(queue.place, apply("append", first, second)), c.site(node))
+    else:
+        # While it is empty nothing happens to the list, but it is looked at all the same.
+        shown = (" /* ", Show(local, c.config.queue_domain), " */")
+        c.access(node, Primitive(str(order[0]), None, queue.place, (local,)), Label("list", (*text, *shown)))
+    if isinstance(taken, Local):
+        c.graph.emit(Assign(taken, Const(0)), c.site(node))
+    return VOID
+
+
+@primitive("transmit kfree_skb", "skb")
+def _consume(c: FunctionCompiler, node: ast.Call, name: str, skb: Value) -> Value:
+    kind: EventKind = "wire" if name == "transmit" else "free"
+    label = Label(kind, (f"{name}(", Show(skb.value, c.config.skb_domain), ")"))
+    place = Read(WHERE, apply("-", skb.value, Const(1)))
+    # Freeing what one holds is the thread's own affair; the wire is seen by everyone.
+    c.access(node, Primitive(name, None, place, (skb.value,), marked=True), label, boundary=kind == "wire")
+    return VOID
+
+
+# --- the model's own ------------------------------------------------------------------------------------------------
+
+
+@primitive("choose", "budget", optional=True)
+def _choose(c: FunctionCompiler, node: ast.Call, _name: str, budget: Value | None = None) -> Value:
+    return c.choose(budget.name if budget else None, node)
+
+
+@primitive("check", "condition", "text")
+def _check(c: FunctionCompiler, node: ast.Call, _name: str, condition: Value, text: Value) -> Value:
+    c.fail(node, apply("not", condition.value), "check", (text.name,))
+    return VOID
+
+
+def _wait_until(c: FunctionCompiler, node: ast.Call) -> Value:
+    if len(node.args) != 1 or node.keywords:
+        raise c.error(node, "`wait_until` takes a condition", "write wait_until(condition)")
+    cond = pure_condition(c, node.args[0])
+    if len(reads_of(cond)) > 1 and c.atomic is None:
+        remedy = "wait for one variable, or wrap the wait into `with atomic():`"
+        raise c.error(node.args[0], "this waits for several variables in one step", remedy)
+    label = Label("wait", (ast.unparse(node).replace(f"{c.scope.model}.", ""),))
+    c.access(node, Primitive("wait_until", None, None, (cond,), marked=True), label)
+    return VOID
+
+
+def _atomic_call(c: FunctionCompiler, node: ast.Call) -> Value:
+    raise c.error(node, "atomic() makes a block one step", "write `with atomic():` and the block below it")
+
+
+_SPECIAL: dict[str, Callable[[FunctionCompiler, ast.Call], Value]] = {
+    "wait_until": _wait_until,
+    "atomic": _atomic_call,
+    "try_cmpxchg": _try_cmpxchg,
+}
+
+__all__ = ["SIGNATURES", "Own", "Place", "compile_call"]

@@ -1,0 +1,408 @@
+"""What a specification declares, before any parameter has a value: models, variants, parameters, expectations."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from qmodel.frontend.constants import Constant, Declared, evaluate
+from qmodel.frontend.diagnostics import SpecError, did_you_mean
+from qmodel.frontend.source import Loader, ModelClass, Module, Owned, model_class, model_names
+
+MEMORIES = ("sc", "tso", "weak")
+DEFAULT_SCENARIO = "default"
+BUILTIN = {
+    "order": "the packets of a flow reach the wire in the order in which they were handed over",
+    "no-leak": "no packet is lost: each is sent, freed, queued or in somebody's hands",
+    "once": "no packet is queued, sent or freed twice, or used by one who does not have it",
+    "deadlock": "no thread waits for ever",
+    "race": "a guarded variable is touched under its lock only",
+    "domain": "every value stays within its declared bounds",
+    "locking": "a lock is released by its holder only, and before its task ends",
+    "null": "no NULL pointer is used",
+    "check": "every check() in the code holds",
+    "endless": "no loop runs for ever without touching shared memory",
+}
+"""Properties that come with the language."""
+
+ParamValue = int | tuple[int, ...]
+ParamKind = Literal["int", "bool", "packets", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParamInfo:
+    """A parameter: for `packets` the default has one number a flow, the last one standing for the rest."""
+
+    name: str
+    kind: ParamKind
+    default: ParamValue
+    low: int
+    high: int | None
+    grows: bool
+    doc: str
+    owned: Owned
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInfo:
+    """What a variant stands for: commit, releases, file."""
+
+    commit: str = ""
+    since: str = ""
+    until: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        """Return it in one phrase: `9540d977618c, 4.16 to 6.12`."""
+        span = f"{self.since} to {self.until}" if self.since and self.until else self.since or self.until
+        return ", ".join(part for part in (self.commit, span) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What must come out: `refuted` names the properties that are refuted, and is empty where all hold."""
+
+    refuted: tuple[str, ...]
+    scenario: str
+    memories: tuple[str, ...]
+    params: dict[str, ParamValue]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioInfo:
+    """A named initial state; `owned` is its function, None for the default one."""
+
+    name: str
+    doc: str
+    params: dict[str, ParamValue]
+    owned: Owned | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decorated:
+    """A function with a decorator of the language: its name there (`thread`, `invariant` …) and arguments."""
+
+    function: str
+    owned: Owned
+    decorator: str
+    arguments: tuple[ast.expr, ...]
+    keywords: dict[str, ast.expr]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant of a model, ready to be configured."""
+
+    model: str
+    name: str
+    doc: str
+    kernel: KernelInfo
+    cls: ModelClass
+    params: dict[str, ParamInfo]
+    scenarios: dict[str, ScenarioInfo]
+    expectations: tuple[Expectation, ...]
+    decorated: tuple[Decorated, ...]
+    functions: dict[str, Owned] = field(hash=False)
+
+    @property
+    def property_names(self) -> list[str]:
+        """The properties that this variant is judged on: its own and those of the language."""
+        own = [name_argument(d) for d in self.decorated if d.decorator in {"invariant", "quiescent"}]
+        return [*own, *(name for name in BUILTIN if name not in own)]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model and its variants, as one file gives them."""
+
+    model: str
+    doc: str
+    path: Path
+    shown: str
+    variants: tuple[Variant, ...]
+
+
+DECORATORS = {"thread", "softirq", "environment", "invariant", "quiescent", "measure", "scenario"}
+
+
+def kebab(name: str) -> str:
+    """Return the name of a variant: `FirstOnly` is `first-only`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+def load(path: Path, shown: str | None = None) -> list[Spec]:
+    """Read a specification file. Raises SpecError with every mistake in its declarations, OSError."""
+    module = Loader().load(path, shown)
+    variants: list[Variant] = []
+    for name in model_names(module):
+        cls = model_class(module, name)
+        if cls is not None and not _abstract(cls):
+            variants.append(_variant(cls))
+    if not variants:
+        remedy = "write `class NAME(Model):` with at least one @thread"
+        raise module.file.error_at(1, 0, 0, "there is no complete model in this file", remedy)
+    specs: dict[str, list[Variant]] = {}
+    for variant in variants:
+        if any(other.name == variant.name for other in specs.get(variant.model, [])):
+            raise module.file.error(variant.cls.node, f"a second variant `{variant.name}`", "give it another name")
+        specs.setdefault(variant.model, []).append(variant)
+    return [
+        Spec(model, _root(module, group[0].cls).doc, path, module.file.name, tuple(group))
+        for model, group in specs.items()
+    ]
+
+
+def _root(module: Module, cls: ModelClass) -> ModelClass:
+    if not cls.bases:
+        return cls
+    parent = model_class(cls.module, cls.bases[0])
+    return cls if parent is None else _root(module, parent)
+
+
+def _abstract(cls: ModelClass) -> bool:
+    return any(isinstance(m.node, ast.FunctionDef) and is_abstract(m.node) for m in cls.members.values())
+
+
+def is_abstract(function: ast.FunctionDef) -> bool:
+    """Tell whether a function's body is `...`, for variants to fill in."""
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    last = function.body[-1]
+    return not body and isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
+
+
+def _variant(cls: ModelClass) -> Variant:
+    file = cls.module.file
+    params: dict[str, ParamInfo] = {}
+    functions: dict[str, Owned] = {}
+    decorated: list[Decorated] = []
+    for name, owned in cls.members.items():
+        if isinstance(owned.node, ast.FunctionDef):
+            found = _decorator(owned, owned.node)
+            if found is None:
+                functions[name] = owned
+            else:
+                decorated.append(found)
+        elif (param := _param(name, owned)) is not None:
+            params[name] = param
+    if not any(d.decorator == "thread" for d in decorated):
+        remedy = "mark the function where a thread begins with @thread"
+        raise file.error_at(cls.node.lineno, 0, len(file.line(cls.node.lineno)), f"`{cls.name}` has no thread", remedy)
+    scenarios = _scenarios(decorated, params)
+    root = cls.bases[-1] if cls.bases else cls.name
+    variant = Variant(
+        model=kebab(root),
+        name=kebab(cls.name),
+        doc=cls.doc,
+        kernel=_kernel(cls),
+        cls=cls,
+        params=params,
+        scenarios=scenarios,
+        expectations=(),
+        decorated=tuple(decorated),
+        functions=functions,
+    )
+    names = [name_argument(d) for d in decorated if d.decorator in {"invariant", "quiescent", "measure"}]
+    for d in decorated:
+        if d.decorator in {"invariant", "quiescent", "measure"} and names.count(name_argument(d)) > 1:
+            raise _at(d, f"two properties are called `{name_argument(d)}`", "give each a name of its own")
+        if d.decorator in {"invariant", "quiescent"} and name_argument(d) in BUILTIN:
+            raise _at(d, f"`{name_argument(d)}` comes with the language", "give this property another name")
+    return Variant(**{**_fields(variant), "expectations": _expectations(variant)})
+
+
+def _fields(variant: Variant) -> dict[str, object]:
+    return {name: getattr(variant, name) for name in variant.__dataclass_fields__}
+
+
+def _at(decorated: Decorated, message: str, remedy: str) -> SpecError:
+    node = decorated.owned.node
+    where = node.decorator_list[0] if isinstance(node, ast.FunctionDef) and node.decorator_list else node
+    return decorated.owned.module.file.error(where, message, remedy)
+
+
+def _decorator(owned: Owned, function: ast.FunctionDef) -> Decorated | None:
+    if not function.decorator_list:
+        return None
+    file = owned.module.file
+    if len(function.decorator_list) > 1:
+        raise file.error(function.decorator_list[1], "a function has one decorator", "remove the others")
+    node = function.decorator_list[0]
+    call = node if isinstance(node, ast.Call) else None
+    target = call.func if call else node
+    if not isinstance(target, ast.Name) or target.id not in DECORATORS:
+        name = ast.unparse(target)
+        raise file.error(node, f"unknown decorator `{name}`", did_you_mean(name, DECORATORS))
+    keywords = {k.arg: k.value for k in call.keywords if k.arg} if call else {}
+    found = Decorated(function.name, owned, target.id, tuple(call.args) if call else (), keywords)
+    if target.id in {"invariant", "quiescent", "measure", "scenario"}:
+        name_argument(found)
+    if target.id == "environment" and "budget" not in keywords:
+        remedy = "write @environment(budget=…): how often it may act"
+        raise file.error(node, "the environment needs a budget", remedy)
+    allowed = {"thread": {"each"}, "environment": {"budget"}, "scenario": None}.get(target.id, set())
+    for key in keywords:
+        if allowed is not None and key not in allowed:
+            raise file.error(node, f"@{target.id} takes no `{key}`", did_you_mean(key, allowed, "remove it"))
+    return found
+
+
+def name_argument(decorated: Decorated) -> str:
+    """Return the name that a property, a measure or a scenario is given. Raises SpecError where there is none."""
+    match decorated.arguments:
+        case (ast.Constant(value=str() as name),) if name:
+            return name
+    what = decorated.decorator
+    raise _at(decorated, f"this {what} has no name", f'write @{what}("name")')
+
+
+def _call(node: ast.expr) -> tuple[str, ast.Call] | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id, node
+    return None
+
+
+def _param(name: str, owned: Owned) -> ParamInfo | None:
+    assert isinstance(owned.node, ast.expr)
+    called = _call(owned.node)
+    if called is None or called[0] not in {"Param", "Budget", "Packets"}:
+        return None
+    file, (what, call) = owned.module.file, called
+    allowed = {"Param": ("low", "high", "grows", "doc"), "Budget": ("high", "doc"), "Packets": ("each", "doc")}[what]
+    given: dict[str, Constant] = {}
+    for keyword in call.keywords:
+        if keyword.arg not in allowed:
+            raise file.error(keyword, f"{what} takes no `{keyword.arg}`", did_you_mean(str(keyword.arg), allowed))
+        if keyword.arg != "each":
+            given[keyword.arg] = evaluate(owned.module, keyword.value, lambda _: None)
+    if len(call.args) != 1:
+        raise file.error(call, f"{what} takes one default", f"write `{name} = {what}(default, …)`")
+    if what == "Packets" and not any(k.arg == "each" for k in call.keywords):
+        raise file.error(call, "Packets needs the number of flows", "write Packets(default, each=cpus)")
+    default = evaluate(owned.module, call.args[0], lambda _: None)
+    kind: ParamKind = "bool" if isinstance(default, bool) else "int"
+    if what != "Param":
+        kind = "budget" if what == "Budget" else "packets"
+    if not _is_value(default, kind):
+        raise file.error(call.args[0], f"`{ast.unparse(call.args[0])}` is no default for a {what}", "give a number")
+    low, high, doc = given.get("low", 0), given.get("high"), given.get("doc", "")
+    grows = kind in {"budget", "packets"} or bool(given.get("grows", False))
+    if not isinstance(low, int) or not isinstance(high, int | None) or not isinstance(doc, str):
+        raise file.error(call, "low and high are numbers, doc is text", "correct the arguments")
+    if isinstance(default, int) and not (low <= default and (high is None or default <= high)):
+        raise file.error(call.args[0], f"the default {default} is not within low and high", "widen them")
+    value: ParamValue = default if isinstance(default, tuple) else int(default)  # type: ignore[arg-type]
+    return ParamInfo(name, kind, value, low, 1 if kind == "bool" else high, grows, doc, owned)
+
+
+def _is_value(value: Constant, kind: ParamKind) -> bool:
+    if isinstance(value, tuple):
+        return kind == "packets" and bool(value) and all(isinstance(v, int) and v >= 0 for v in value)
+    return isinstance(value, int) and (kind == "int" or value >= 0)
+
+
+def _kernel(cls: ModelClass) -> KernelInfo:
+    owned = cls.members.get("kernel")
+    if owned is None or "kernel" not in cls.own:
+        return KernelInfo()
+    called = _call(owned.node) if isinstance(owned.node, ast.expr) else None
+    if called is None or called[0] != "Kernel":
+        raise owned.module.file.error(owned.node, "`kernel` is a Kernel(…)", 'write kernel = Kernel("commit", since="")')
+    _, call = called
+    values: dict[str, str] = {}
+    pairs = [("commit", a) for a in call.args[:1]] + [(str(k.arg), k.value) for k in call.keywords]
+    for name, node in pairs:
+        value = evaluate(owned.module, node, lambda _: None)
+        if name not in {"commit", "since", "until", "source"} or not isinstance(value, str):
+            raise owned.module.file.error(node, f"Kernel takes no `{name}` of this kind", "see Kernel's parameters")
+        values[name] = value
+    return KernelInfo(**values)
+
+
+def _scenarios(decorated: list[Decorated], params: dict[str, ParamInfo]) -> dict[str, ScenarioInfo]:
+    scenarios = {DEFAULT_SCENARIO: ScenarioInfo(DEFAULT_SCENARIO, "every queue is empty", {}, None)}
+    for d in decorated:
+        if d.decorator != "scenario":
+            continue
+        name = name_argument(d)
+        if name in scenarios:
+            raise _at(d, f"a second scenario `{name}`", "give it another name")
+        assert isinstance(d.owned.node, ast.FunctionDef)
+        doc = ast.get_docstring(d.owned.node) or ""
+        values = {key: _param_value(d.owned.module, node, params, key) for key, node in d.keywords.items()}
+        scenarios[name] = ScenarioInfo(name, doc, values, d.owned)
+    return scenarios
+
+
+def _param_value(module: Module, node: ast.expr, params: dict[str, ParamInfo], name: str) -> ParamValue:
+    if name not in params:
+        raise module.file.error(node, f"there is no parameter `{name}`", did_you_mean(name, params))
+    value = evaluate(module, node, lambda _: None)
+    if not _is_value(value, params[name].kind):
+        raise module.file.error(node, f"`{ast.unparse(node)}` is no value for `{name}`", "give a number")
+    number: ParamValue = value if isinstance(value, tuple) else int(value)  # type: ignore[arg-type]
+    problem = range_problem(params[name], number)
+    if problem:
+        raise module.file.error(node, problem, "give a value within the bounds of the parameter")
+    return number
+
+
+def range_problem(param: ParamInfo, value: ParamValue) -> str:
+    """Return what is wrong with a value for a parameter, or an empty text."""
+    for number in value if isinstance(value, tuple) else (value,):
+        if number < param.low or (param.high is not None and number > param.high):
+            upper = "" if param.high is None else f" and at most {param.high}"
+            return f"`{param.name}` is at least {param.low}{upper}, not {number}"
+    return ""
+
+
+def _expectations(variant: Variant) -> tuple[Expectation, ...]:
+    owned = variant.cls.members.get("expect")
+    if owned is None or "expect" not in variant.cls.own:
+        return ()
+    file, node = owned.module.file, owned.node
+    if not isinstance(node, ast.List):
+        raise file.error(node, "`expect` is a list", 'write expect = [Refutes("property", …), Holds(…)]')
+    found: list[Expectation] = []
+    for item in node.elts:
+        called = _call(item)
+        if called is None or called[0] not in {"Refutes", "Holds"}:
+            raise file.error(item, "an expectation is Refutes(…) or Holds(…)", 'write Refutes("order", cpus=2)')
+        found.append(_expectation(variant, owned, *called))
+    return tuple(found)
+
+
+def _expectation(variant: Variant, owned: Owned, what: str, call: ast.Call) -> Expectation:
+    module = owned.module
+    refuted = tuple(evaluate(module, a, lambda _: None) for a in call.args)
+    if (what == "Refutes") != bool(refuted):
+        remedy = 'write Refutes("property", …) or Holds(…) without one'
+        raise module.file.error(call, f"{what} names {'no' if what == 'Refutes' else 'a'} property", remedy)
+    names = variant.property_names
+    for node, name in zip(call.args, refuted, strict=True):
+        if name not in names:
+            raise module.file.error(node, f"there is no property `{name}`", did_you_mean(str(name), names))
+    scenario, memories = DEFAULT_SCENARIO, ("sc",)
+    params: dict[str, ParamValue] = {}
+    for keyword in call.keywords:
+        value = evaluate(module, keyword.value, lambda _: None)
+        if keyword.arg == "scenario":
+            if value not in variant.scenarios:
+                remedy = did_you_mean(str(value), variant.scenarios)
+                raise module.file.error(keyword.value, f"there is no scenario `{value}`", remedy)
+            scenario = str(value)
+        elif keyword.arg == "memory":
+            memories = tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
+            for memory in memories:
+                if memory not in MEMORIES:
+                    remedy = did_you_mean(memory, MEMORIES)
+                    raise module.file.error(keyword.value, f"there is no memory model `{memory}`", remedy)
+        else:
+            params[str(keyword.arg)] = _param_value(module, keyword.value, variant.params, str(keyword.arg))
+    return Expectation(tuple(map(str, refuted)), scenario, memories, params, call.lineno)
+
+
+__all__ = ["BUILTIN", "DEFAULT_SCENARIO", "Declared", "Spec", "Variant", "load"]

@@ -1,0 +1,300 @@
+"""Compiling expressions: names, operators and comparisons, alike in functions and in properties.
+
+What differs is how a shared variable is read: a function makes a step of it, a property just looks.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from qmodel.frontend.constants import Bit, Constant, bit_names, evaluate
+from qmodel.frontend.diagnostics import SpecError, did_you_mean
+from qmodel.frontend.source import find_constant
+from qmodel.frontend.values import NONE, WORDS, Scope, Value, ValueKind, number, truth
+from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Lookup, Own, Read, apply
+from qmodel.ir.program import Site
+
+if TYPE_CHECKING:
+    from qmodel.frontend.configure import Configuration
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Is: "==",
+    ast.IsNot: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+SCALARS: set[ValueKind] = {"bool", "int", "flags", "skb"}
+
+
+class Expressions(ABC):
+    """Turns the syntax of an expression into a Value. `scopes` has the innermost function last."""
+
+    def __init__(self, config: Configuration) -> None:
+        self.config = config
+        self.scopes: list[Scope] = []
+
+    @abstractmethod
+    def load(self, reference: Value, node: ast.expr) -> Value:
+        """Read a shared scalar."""
+
+    @abstractmethod
+    def call(self, node: ast.Call) -> Value:
+        """Compile a call."""
+
+    @abstractmethod
+    def length(self, queue: Value, node: ast.expr) -> Value:
+        """Return the length of a list."""
+
+    @abstractmethod
+    def logic(self, node: ast.BoolOp) -> Value:
+        """Compile `and` and `or`."""
+
+    @abstractmethod
+    def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
+        """Make sure that an index is within an array."""
+
+    @property
+    def scope(self) -> Scope:
+        """The innermost function."""
+        return self.scopes[-1]
+
+    def error(self, node: ast.AST, message: str, remedy: str = "") -> SpecError:
+        """Return an error at a place of the innermost function, for the caller to raise."""
+        return self.scope.module.file.error(node, message, remedy)
+
+    def site(self, node: ast.AST) -> Site:
+        """Return the place of a piece of syntax."""
+        file = self.scope.module.file
+        line = getattr(node, "lineno", 1)
+        end = getattr(node, "end_col_offset", 0) if getattr(node, "end_lineno", line) == line else len(file.line(line))
+        source = file.line(line).strip()
+        return Site(file.name, line, getattr(node, "col_offset", 0), end, self.scope.function, source)
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """Compile an expression to a value; shared scalars in it are read, in the order of the text."""
+        match node:
+            case ast.Constant(value=bool() as value):
+                return truth(Const(int(value)))
+            case ast.Constant(value=int() as value):
+                return number(value)
+            case ast.Constant(value=None):
+                return NONE
+            case ast.Name() | ast.Attribute() | ast.Subscript():
+                found = self.reference(node)
+                return self.load(found, node) if isinstance(found.place, Read) and found.kind in SCALARS else found
+            case ast.BinOp():
+                return self._binary(node, node.left, node.op, node.right)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.BoolOp():
+                return self.logic(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.IfExp():
+                return self.conditional(node)
+            case ast.NamedExpr():
+                return self.named(node)
+        raise self.error(
+            node, f"`{ast.unparse(node)}` has no meaning in a model", "use names, numbers, operators and calls"
+        )
+
+    def conditional(self, node: ast.IfExp) -> Value:
+        """Compile `a if c else b`."""
+        raise self.error(node, "a conditional expression has no meaning here", "write an `if` statement")
+
+    def named(self, node: ast.NamedExpr) -> Value:
+        """Compile `name := value`."""
+        raise self.error(node, "nothing can be assigned here", "write the value where it is used")
+
+    def reference(self, node: ast.expr) -> Value:
+        """Return what a name, an attribute or an element stands for, without reading it."""
+        match node:
+            case ast.Name(id=name):
+                return self._name(node, name)
+            case ast.Attribute(value=ast.Name(id=owner), attr=attribute) if owner == self.scope.model:
+                return self._member(node, attribute)
+            case ast.Attribute(value=ast.Name(id=owner)) if bit_names(self.scope.module, owner):
+                return self._constant(node, evaluate(self.scope.module, node, lambda _: None))
+            case ast.Attribute(value=owner_node, attr=attribute):
+                return self._packet_attribute(node, self.evaluate(owner_node), attribute)
+            case ast.Subscript(value=array_node, slice=index_node):
+                return self._element(node, array_node, index_node)
+        return self.evaluate(node)
+
+    def _name(self, node: ast.Name, name: str) -> Value:
+        if name in self.scope.names:
+            return self.scope.names[name]
+        if name == self.scope.model:
+            raise self.error(node, "the model itself is no value", f"write `{name}.NAME`")
+        if find_constant(self.scope.module, name):
+            return self._constant(node, evaluate(self.scope.module, node, lambda _: None))
+        known = [*self.scope.names, *self.scope.module.constants]
+        remedy = did_you_mean(name, known, "")
+        if name in self.config.variant.cls.members:
+            remedy = f"write `{self.scope.model}.{name}`"
+        raise self.error(node, f"unknown name `{name}`", remedy)
+
+    def _constant(self, node: ast.expr, value: Constant) -> Value:
+        if isinstance(value, Bit):
+            return Value("bit", Const(value.number), name=value.name)
+        if isinstance(value, bool):
+            return truth(Const(int(value)))
+        if isinstance(value, int):
+            return number(value)
+        raise self.error(node, f"`{ast.unparse(node)}` is no number", "use numbers and bits in functions")
+
+    def _member(self, node: ast.Attribute, name: str) -> Value:
+        config = self.config
+        if name in config.variables:
+            variable = config.variables[name]
+            if variable.size is not None:
+                return Value("array", domain=variable.domain, name=name)
+            return _shared(name, variable.domain, None)
+        if name in config.constants:
+            value = config.constants[name]
+            if isinstance(value, tuple):
+                raise self.error(node, f"`{name}` has a number for each CPU", f"write `{name}[cpu]`")
+            return truth(Const(int(value))) if isinstance(value, bool) else number(value)
+        if name in config.handlers:
+            return Value("handler", name=name)
+        if name in config.variant.functions:
+            raise self.error(node, f"`{name}` is a function", f"call it: `{self.scope.model}.{name}(…)`")
+        known = [*config.variables, *config.constants, *config.handlers, *config.variant.functions]
+        raise self.error(node, f"the model has no `{name}`", did_you_mean(name, known))
+
+    def _packet_attribute(self, node: ast.Attribute, owner: Value, attribute: str) -> Value:
+        if owner.kind != "skb":
+            remedy = f"shared variables are attributes of `{self.scope.model}`"
+            raise self.error(node, f"{WORDS[owner.kind]} has no `{attribute}`", remedy)
+        tables = {"flow": self.config.packets.flows, "index": self.config.packets.indices}
+        if attribute not in tables:
+            raise self.error(node, f"a packet has no `{attribute}`", did_you_mean(attribute, tables))
+        self.use_packet(owner.value, node)
+        table = (0, *tables[attribute])
+        return Value("int", Lookup(table, owner.value), domain=Domain("int", 0, max(table)))
+
+    def use_packet(self, packet: Expr, node: ast.expr) -> None:
+        """Make sure that a packet may be looked at."""
+
+    def _element(self, node: ast.Subscript, array_node: ast.expr, index_node: ast.expr) -> Value:
+        if isinstance(array_node, ast.Attribute) and isinstance(array_node.value, ast.Name):
+            value = self.config.constants.get(array_node.attr)
+            if array_node.value.id == self.scope.model and isinstance(value, tuple):
+                index = self.as_number(index_node)
+                self.element_bounds(index, len(value), index_node)
+                return Value("int", _lookup(value, index), domain=Domain("int", min(value), max(value)))
+        array = self.reference(array_node)
+        if array.kind != "array":
+            remedy = "only an Array or PerCpu variable has elements"
+            raise self.error(node, f"`{ast.unparse(array_node)}` is {WORDS[array.kind]}", remedy)
+        index = self.as_number(index_node)
+        variable = self.config.variables[array.name]
+        assert variable.size is not None
+        self.element_bounds(index, variable.size, index_node)
+        return _shared(array.name, variable.domain, index)
+
+    # --- operators --------------------------------------------------------------------------------------------------
+
+    def as_number(self, node: ast.expr) -> Expr:
+        """Compile an expression that must be a number (a truth value counts as 0 or 1, a bit as its number)."""
+        value = self.evaluate(node)
+        if value.kind not in {"int", "bool", "flags", "bit"}:
+            raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}", "a number is needed here")
+        return value.value
+
+    def as_truth(self, node: ast.expr) -> Expr:
+        """Compile a condition: numbers, words, packets and lists count as true where they are not 0, NULL, empty."""
+        return self.truth_of(self.evaluate(node), node)
+
+    def truth_of(self, value: Value, node: ast.expr) -> Expr:
+        """Return whether a value counts as true."""
+        if value.kind == "queue":
+            if isinstance(value.place, Local):
+                return apply("!=", value.place, Const(0))
+            return apply("!=", self.length(value, node).value, Const(0))
+        if value.kind == "bool":
+            return value.value
+        if value.kind in {"int", "flags", "skb", "none"}:
+            return apply("!=", value.value, Const(0))
+        raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}", "a condition is needed here")
+
+    def _binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Value:
+        if type(op) not in _BINARY:
+            raise self.error(node, f"`{ast.unparse(node)}` is not whole", "use `//` for division, `*` for powers")
+        first, second = self.as_number(left), self.as_number(right)
+        return self.operate(node, _BINARY[type(op)], first, second)
+
+    def operate(self, node: ast.expr, name: str, first: Expr, second: Expr) -> Value:
+        """Apply an arithmetic operator."""
+        if name in {"//", "%"}:
+            self.divisor(second, node)
+        return Value("int", apply(name, first, second))
+
+    def divisor(self, divisor: Expr, node: ast.expr) -> None:
+        """Make sure that a divisor is not 0."""
+        if not isinstance(divisor, Const) or divisor.value == 0:
+            raise self.error(node, "this may divide by 0", "divide by a constant")
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        match node.op:
+            case ast.Not():
+                return truth(apply("not", self.as_truth(node.operand)))
+            case ast.USub():
+                return Value("int", apply("-", Const(0), self.as_number(node.operand)))
+            case ast.UAdd():
+                return Value("int", self.as_number(node.operand))
+        raise self.error(node, "`~` has no meaning for a bounded number", "use `& mask`, or clear_bit()")
+
+    def _compare(self, node: ast.Compare) -> Value:
+        if len(node.ops) > 1:
+            raise self.error(node, "a chain of comparisons reads a variable twice", "write them apart, with `and`")
+        op, right_node = node.ops[0], node.comparators[0]
+        if type(op) not in _COMPARE:
+            raise self.error(node, "`in` has no meaning here", "compare with ==, !=, <, <=, >, >= or `is`")
+        left, right = self.evaluate(node.left), self.evaluate(right_node)
+        for value, place in ((left, node.left), (right, right_node)):
+            if value.kind not in {"int", "bool", "flags", "skb", "none", "bit"}:
+                raise self.error(place, f"`{ast.unparse(place)}` is {WORDS[value.kind]}", "compare numbers or packets")
+        packets = [v.kind in {"skb", "none"} for v in (left, right)]
+        if packets[0] != packets[1]:
+            raise self.error(node, "a packet is compared with a number", "compare with a packet or None")
+        if packets[0] and _COMPARE[type(op)] not in {"==", "!="}:
+            raise self.error(node, "packets have no order", "compare with == or `is`, or compare their `index`")
+        return truth(apply(_COMPARE[type(op)], left.value, right.value))
+
+
+def _lookup(table: tuple[int, ...], index: Expr) -> Expr:
+    return Const(table[index.value]) if isinstance(index, Const) else Lookup(table, index)
+
+
+def _shared(name: str, domain: Domain, index: Expr | None) -> Value:
+    kind: ValueKind = "int" if domain.kind == "place" else domain.kind
+    return Value(kind, place=Read(name, index), domain=domain, name=name)
+
+
+OWN_CPU = Value("int", Own("cpu"))
+FALSE = Value("bool", Const(0), domain=BOOL)
+
+__all__ = ["FALSE", "OWN_CPU", "SCALARS", "Expressions", "Local"]

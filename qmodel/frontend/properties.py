@@ -1,0 +1,180 @@
+"""Compiling properties and measures: expressions over shared variables that just look, and take no step."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from qmodel.frontend.diagnostics import did_you_mean
+from qmodel.frontend.expressions import Expressions
+from qmodel.frontend.values import WORDS, Scope, Value, truth
+from qmodel.ir.expr import Const, Expr, Read, apply
+
+if TYPE_CHECKING:
+    from qmodel.frontend.configure import Configuration
+    from qmodel.frontend.source import Owned
+
+
+class PropertyCompiler(Expressions):
+    """Compiles functions that are one `return`, and what they call."""
+
+    def __init__(self, config: Configuration, scopes: list[Scope] | None = None) -> None:
+        super().__init__(config)
+        self.scopes = scopes or []
+
+    def function(self, owned: Owned, arguments: list[Value] | None = None) -> tuple[Value, ast.expr]:
+        """Compile a function to the value that it returns, and say where that stands. Raises SpecError."""
+        node = owned.node
+        assert isinstance(node, ast.FunctionDef)
+        file = owned.module.file
+        body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        match body:
+            case [ast.Return(value=ast.expr() as returned)]:
+                pass
+            case _:
+                where = body[0] if body else node
+                remedy = "write `return CONDITION`; helpers may be functions of the same form"
+                raise file.error(where, f"`{node.name}` is not one `return`", remedy)
+        names = [a.arg for a in node.args.args]
+        given = arguments or []
+        if len(names) != len(given) + 1:
+            raise file.error(node, f"`{node.name}` takes {len(names) - 1} arguments beside the model", "correct the call")
+        if any(scope.function == node.name for scope in self.scopes):
+            raise file.error(node, f"`{node.name}` calls itself", "write it out")
+        self.scopes.append(Scope(node.name, owned.module, names[0], dict(zip(names[1:], given, strict=True))))
+        value = self.evaluate(returned)
+        if value.kind in {"queue", "none", "lock", "array", "handler"}:
+            raise self.error(returned, f"`{ast.unparse(returned)}` is {WORDS[value.kind]}", "return a number or a condition")
+        self.scopes.pop()
+        return value, returned
+
+    def load(self, reference: Value, node: ast.expr) -> Value:  # noqa: ARG002  the interface of Expressions
+        """Return what a shared scalar is, without a step."""
+        assert isinstance(reference.place, Read)
+        return Value(reference.kind, reference.place, None, reference.domain, reference.name)
+
+    def length(self, queue: Value, node: ast.expr) -> Value:
+        """Return the length of a shared list."""
+        return Value("int", apply("len", self._list(queue, node)))
+
+    def _list(self, queue: Value, node: ast.expr) -> Expr:
+        if queue.kind != "queue" or not isinstance(queue.place, Read):
+            raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[queue.kind]}", "name a shared list")
+        return queue.place
+
+    def logic(self, node: ast.BoolOp) -> Value:
+        """Compile `and` and `or`."""
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        return truth(apply(op, *(self.as_truth(v) for v in node.values)))
+
+    def conditional(self, node: ast.IfExp) -> Value:
+        """Compile `a if c else b`."""
+        cond, first, second = self.as_truth(node.test), self.evaluate(node.body), self.evaluate(node.orelse)
+        if first.kind != second.kind:
+            raise self.error(node, "the two values are of different kinds", "make them alike")
+        return Value(first.kind, apply("if", cond, first.value, second.value))
+
+    def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
+        """An index must be a constant within the array."""
+        if not isinstance(index, Const) or not 0 <= index.value < size:
+            raise self.error(node, f"this index is not within 0 to {size - 1} in every state", "use a constant index, or all()")
+
+    def call(self, node: ast.Call) -> Value:
+        """Compile a call of what may stand in a property."""
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self.scope.model:
+                functions = self.config.variant.functions
+                if name not in functions:
+                    raise self.error(node, f"the model has no function `{name}`", did_you_mean(name, functions))
+                return self.function(functions[name], [self.evaluate(a) for a in node.args])[0]
+            case ast.Name(id="all" | "any" | "sum" as name):
+                return self._quantified(node, name)
+            case ast.Name(id="min" | "max" as name) if len(node.args) > 1:
+                return Value("int", apply(name, *(self.as_number(a) for a in node.args)))
+            case ast.Name(id=name) if name in _LOOKS and len(node.args) == _LOOKS[name] and not node.keywords:
+                return self._look(node, name)
+            case ast.Name(id=name):
+                known = [*_LOOKS, "all", "any", "sum", "min", "max"]
+                remedy = did_you_mean(name, known, "a property only looks: " + ", ".join(sorted(known)))
+                raise self.error(node, f"`{name}` has no meaning in a property", remedy)
+        raise self.error(node, f"`{ast.unparse(node.func)}` cannot be called here", "a property only looks")
+
+    def _look(self, node: ast.Call, name: str) -> Value:
+        first = node.args[0]
+        match name:
+            case "len" | "skb_queue_len":
+                found = self.reference(first)
+                if found.kind == "array":
+                    return Value("int", Const(self.config.variables[found.name].size or 0))
+                return self.length(found, first)
+            case "skb_queue_empty":
+                return truth(apply("==", self._list(self.reference(first), first), Const(0)))
+            case "skb_peek":
+                return Value("skb", apply("head", self._list(self.reference(first), first)))
+            case "spin_is_locked":
+                lock = self.reference(first)
+                if lock.kind != "lock" or not isinstance(lock.place, Read):
+                    raise self.error(first, f"`{ast.unparse(first)}` is no lock", "name a SpinLock")
+                return truth(apply("!=", lock.place, Const(0)))
+            case "test_bit":
+                bit, word = self.as_number(first), self.as_number(node.args[1])
+                return truth(apply("!=", apply("&", word, apply("<<", Const(1), bit)), Const(0)))
+            case "BIT":
+                return Value("int", apply("<<", Const(1), self.as_number(first)))
+            case _:  # READ_ONCE, atomic_read, data_race
+                return self.evaluate(first)
+
+    def _quantified(self, node: ast.Call, name: str) -> Value:
+        match node.args:
+            case [
+                ast.GeneratorExp(
+                    elt=element,
+                    generators=[
+                        ast.comprehension(
+                            target=ast.Name(id=variable),
+                            iter=ast.Call(func=ast.Name(id="range"), args=bounds),
+                            ifs=[],
+                        )
+                    ],
+                )
+            ]:
+                pass
+            case _:
+                remedy = f"write {name}(… for i in range(n))"
+                raise self.error(node, f"{name}() ranges over numbers", remedy)
+        limits = [self.as_number(b) for b in bounds]
+        if not all(isinstance(limit, Const) for limit in limits):
+            raise self.error(node, "the range is not known before the search begins", "use parameters")
+        kept = self.scope.names.get(variable)
+        parts: list[Expr] = []
+        for i in range(*(limit.value for limit in limits if isinstance(limit, Const))):
+            self.scope.names[variable] = Value("int", Const(i))
+            parts.append(self.as_number(element) if name == "sum" else self.as_truth(element))
+        self.scope.names.pop(variable, None)
+        if kept is not None:
+            self.scope.names[variable] = kept
+        if name == "sum":
+            total: Expr = Const(0)
+            for part in parts:
+                total = apply("+", total, part)
+            return Value("int", total)
+        return truth(apply("and" if name == "all" else "or", *parts))
+
+
+_LOOKS = {
+    "len": 1,
+    "skb_queue_len": 1,
+    "skb_queue_empty": 1,
+    "skb_peek": 1,
+    "spin_is_locked": 1,
+    "test_bit": 2,
+    "BIT": 1,
+    "READ_ONCE": 1,
+    "data_race": 1,
+    "atomic_read": 1,
+}
+
+
+def pure_condition(compiler: Expressions, node: ast.expr) -> Expr:
+    """Compile a condition within a function without making steps of what it reads. Raises SpecError."""
+    return PropertyCompiler(compiler.config, compiler.scopes).as_truth(node)

@@ -1,0 +1,1 @@
+"""What turns a `qmodel.result.Report` into text: each view knows results alone."""
