@@ -189,12 +189,12 @@ class Requeue(Model):
     # --- the driver -------------------------------------------------------------------------------------------------
 
     def ndo_start_xmit(m, skb):
-        if choose(m.busy):
+        if choose(m.busy, "ndo_start_xmit() = NETDEV_TX_BUSY"):
             if m.stop:
                 set_bit(TxqState.XOFF, m.txq_state)
             return NETDEV_TX_BUSY
         transmit(skb)
-        if choose(m.full):
+        if choose(m.full, "netif_tx_stop_queue()"):
             set_bit(TxqState.XOFF, m.txq_state)
         return NETDEV_TX_OK
 

@@ -1,0 +1,1 @@
+"""The command: the only place that knows specifications, engines and views."""

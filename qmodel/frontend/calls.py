@@ -445,9 +445,11 @@ def _consume(c: FunctionCompiler, node: ast.Call, name: str, skb: Value) -> Valu
 # --- the model's own ------------------------------------------------------------------------------------------------
 
 
-@primitive("choose", "budget", optional=True)
-def _choose(c: FunctionCompiler, node: ast.Call, _name: str, budget: Value | None = None) -> Value:
-    return c.choose(budget.name if budget else None, node)
+@primitive("choose", "budget", "text", optional=True)
+def _choose(
+    c: FunctionCompiler, node: ast.Call, _name: str, budget: Value | None = None, text: Value | None = None
+) -> Value:
+    return c.choose(budget.name if budget else None, text.name if text else "", node)
 
 
 @primitive("check", "condition", "text")

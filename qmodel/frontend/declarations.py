@@ -16,7 +16,7 @@ MEMORIES = ("sc", "tso", "weak")
 DEFAULT_SCENARIO = "default"
 BUILTIN = {
     "order": "the packets of a flow reach the wire in the order in which they were handed over",
-    "no-leak": "no packet is lost: each is sent, freed, queued or in somebody's hands",
+    "no-leak": "each packet is sent, freed, queued or in somebody's hands",
     "once": "no packet is queued, sent or freed twice, or used by one who does not have it",
     "deadlock": "no thread waits for ever",
     "race": "a guarded variable is touched under its lock only",

@@ -632,22 +632,22 @@ class FunctionCompiler(Expressions):
         if cond != Const(0):
             self.graph.emit(Fail(cond, name, message, fatal), self.site(node))
 
-    def choose(self, budget: str | None, node: ast.Call) -> Value:
-        """Let the environment answer true or false, true as long as the budget lasts."""
+    def choose(self, budget: str | None, text: str, node: ast.Call) -> Value:
+        """Let the environment answer true or false, true as long as the budget lasts; `text` is printed for true."""
         local = self.temporary("bool", node)
         site = self.site(node)
-        label = Label("choose", (ast.unparse(node), " = ", Show(Local(local), BOOL)))
-        if budget is None:
-            self.graph.emit(Choose(local, 2), site, label=label)
-            return self.local_value(local)
-        left = Read(BUDGET + budget)
-        self.graph.emit(Assign(Local(local), Const(0)), site)
-        some, none = self.graph.branch(apply("!=", left, Const(0)), site)
-        self.graph.ends = some
-        self.graph.emit(Choose(local, 2), site, label=label)
+        none: Ends = []
+        left = Read(BUDGET + (budget or ""))
+        if budget is not None:
+            self.graph.emit(Assign(Local(local), Const(0)), site)
+            some, none = self.graph.branch(apply("!=", left, Const(0)), site)
+            self.graph.ends = some
+        self.graph.emit(Choose(local, 2), site)
         yes, no = self.graph.branch(Local(local), site)
         self.graph.ends = yes
-        self.graph.emit(Assign(left, apply("-", left, Const(1))), site)
+        label = Label("choose", (text or f"{self.scope.function}(): {budget or 'choose()'}",))
+        taken = Assign(left, apply("-", left, Const(1))) if budget is not None else Nop()
+        self.graph.emit(taken, site, label=label)
         self.graph.ends += [*no, *none]
         return self.local_value(local)
 

@@ -273,8 +273,11 @@ def kfree_skb(skb: Skb | None) -> None:
 # --- the model's own ------------------------------------------------------------------------------------------------
 
 
-def choose(budget: int = 0) -> bool:
-    """Let the environment answer, both ways. With a Budget it answers true at most that often in a whole run."""
+def choose(budget: int = 0, text: str = "") -> bool:
+    """Let the environment answer, both ways. With a Budget it answers true at most that often in a whole run.
+
+    text: what a trace prints where the answer is true.
+    """
     return True
 
 

@@ -24,7 +24,7 @@ def _run(run: Run) -> _Object:
     return {
         "model": run.model,
         "variant": run.variant,
-        "params": {name: _param(value) for name, value in run.params},
+        "params": {name: param(value) for name, value in run.params},
         "memory": run.memory,
         "scenario": run.scenario,
         "engine": found.engine,
@@ -45,7 +45,8 @@ def _run(run: Run) -> _Object:
     }
 
 
-def _param(value: Param) -> int | list[int]:
+def param(value: Param) -> int | list[int]:
+    """Return the value of a parameter as JSON has it."""
     return value if isinstance(value, int) else list(value)
 
 
@@ -54,15 +55,16 @@ def _property(run: Run, prop: PropertyResult) -> _Object:
         "name": prop.name,
         "verdict": prop.verdict.value,
         "why": prop.why,
-        "trace": _trace(run, prop.trace),
+        "trace": trace_object(run, prop.trace),
     }
 
 
 def _measure(run: Run, measure: MeasureResult) -> _Object:
-    return {"name": measure.name, "max": measure.max, "trace": _trace(run, measure.trace)}
+    return {"name": measure.name, "max": measure.max, "trace": trace_object(run, measure.trace)}
 
 
-def _trace(run: Run, trace: Trace | None) -> _Object | None:
+def trace_object(run: Run, trace: Trace | None) -> _Object | None:
+    """Return a trace as a JSON object, or None."""
     if trace is None:
         return None
     return {

@@ -5,26 +5,34 @@ access to shared memory that is taken there; a plain breadth-first search takes 
 
 What a step is
     One access to shared memory: a lock or an unlock, a read or a write of a flag or a counter, one call on a list. So
-    `qlen += n` is two (a read, a write), and finding a list empty when taking its head is one. Work on a thread's own
-    variables is free. The driver's answer is free too, and part of the step before it.
-    Free as well, because nobody but the CPU itself can see it: bottom halves off and on, and raising net_tx_action,
-    which is part of the test_and_set_bit() that found the bit clear. Starting net_tx_action is a step: it takes the CPU
-    away from the task.
+    `qlen += n` is two (a read, a write), and finding a list empty when taking its head is one. Raising net_tx_action is
+    a step of its own, behind the test_and_set_bit() that found the bit clear.
+    Switching bottom halves off is a step too, so that there is a place before it where net_tx_action can come in; they
+    are on again with the spin_unlock() before local_bh_enable(). The start of net_tx_action is one step: it takes the
+    CPU away from the task, and the mark that raised it is gone.
+    Work on a thread's own variables is free, and part of the step before it. So is the driver's answer: it is given
+    with the access that leads to the call of the driver.
+
+Places
+    Code that is called from several places is there once for each of them, as if it were inlined: `Call` tells in which
+    of them a thread is. So two states differ also where nothing does but the way by which a thread will return.
 
 Threads
     CPU i's task sends the packets of flow i, in order: a0, a1 … for CPU 0, b0, b1 … for CPU 1. Each CPU has a
     net_tx_action of its own, which starts when it was raised there and the CPU's bottom halves are on (for a task:
     between two sends); until it ends, the CPU does nothing else. The waker and the freezer have a CPU and a
-    net_tx_action each; bottom halves are off there only while the freezer holds the driver lock.
+    net_tx_action each; bottom halves are off there only while the freezer waits for the driver lock or holds it.
 
 Properties
     order     no packet reaches the wire after a later packet of its flow   (every step that sends)
-    once      no packet is in two places, none is sent twice                (every state, every step that sends)
+    once      no packet is in two places, none is sent twice                (every step)
     no-leak   what was handed over is sent, in a queue, or held by a thread (every state)
     qlen      qlen == len(child) + len(gso_skb)                             (states where root_lock is free)
     stuck     nothing is queued                                             (states at rest, neither XOFF nor FROZEN)
     deadlock  all is done                                                   (states without a next step)
-A violation ends nothing: the search goes on behind it, until it has seen every state.
+A thread holds a packet as long as it can still do something with it. What violates `once` is not followed any further.
+Every other violation ends nothing: a lost packet is nowhere from there on, and the search goes on until it has seen
+every state.
 
     python requeue_oracle.py            the table of known scenarios; exit status 1 if a claim is not met
     python requeue_oracle.py --runs     and the shortest run to every violation, step by step
@@ -55,7 +63,8 @@ class At(StrEnum):
 
     REST = "at rest"
 
-    # dev_queue_xmit(): __dev_xmit_skb() with root_lock, which the step out of REST takes.
+    # dev_queue_xmit(): __dev_xmit_skb(), whose local_bh_disable() is the step out of REST.
+    SEND_LOCK_ROOT = "__dev_xmit_skb: spin_lock(root_lock)"
     BYPASS_READ_QLEN = "__dev_xmit_skb: read qlen"
     BYPASS_READ_RUNNING = "__dev_xmit_skb: qdisc_run_begin: read running"
     BYPASS_SET_RUNNING = "__dev_xmit_skb: qdisc_run_begin: running = true"
@@ -89,27 +98,42 @@ class At(StrEnum):
     XMIT_LOCK_TX = "sch_direct_xmit: spin_lock(tx_lock)"
     XMIT_READ_TXQ = "sch_direct_xmit: read txq state"
     XMIT_WIRE = "driver: the packet goes on the wire"
-    XMIT_SET_XOFF = "driver: NETDEV_TX_BUSY: set_bit(XOFF)"
+    XMIT_BUSY_SET_XOFF = "driver: NETDEV_TX_BUSY: set_bit(XOFF)"
+    XMIT_FULL_SET_XOFF = "driver: the packet was the last one that fits: set_bit(XOFF)"
+    XMIT_TEST_XOFF = "dev_hard_start_xmit: test_bit(XOFF)"
     XMIT_UNLOCK_TX = "sch_direct_xmit: spin_unlock(tx_lock)"
     XMIT_LOCK_ROOT = "sch_direct_xmit: spin_lock(root_lock)"
 
-    # dev_requeue_skb() and the __netif_schedule() at its end
+    # dev_requeue_skb(), and the __netif_schedule() behind it.
     REQUEUE_PUT = "dev_requeue_skb: gso_skb put"
     REQUEUE_READ_QLEN = "dev_requeue_skb: read qlen"
     REQUEUE_WRITE_QLEN = "dev_requeue_skb: write qlen"
     REQUEUE_SCHEDULE = "__netif_schedule: test_and_set_bit(SCHED)"
+    REQUEUE_RAISE = "__netif_schedule: raise_softirq(net_tx_action)"
 
-    # The freezer, behind the driver lock that the step out of REST takes; its schedule is the waker's too.
+    # The freezer, behind the local_bh_disable() that is the step out of REST; its schedule is the waker's too.
+    FREEZE_LOCK_TX = "freezer: spin_lock(tx_lock)"
     FREEZE_SET_FROZEN = "freezer: set_bit(FROZEN)"
     FREEZE_UNLOCK_TX = "freezer: spin_unlock(tx_lock)"
     FREEZE_CLEAR_FROZEN = "freezer: clear_bit(FROZEN)"
     ENVIRONMENT_SCHEDULE = "__netif_schedule: test_and_set_bit(SCHED), environment"
+    ENVIRONMENT_RAISE = "__netif_schedule: raise_softirq(net_tx_action), environment"
+
+
+class Call(StrEnum):
+    """By which call a thread came to code that is called from several places."""
+
+    NONE = "none"
+    DIRECT = "sch_direct_xmit() of __dev_xmit_skb(), with the packet that bypasses the queue"
+    BYPASS = "__qdisc_run() or qdisc_run_end() of __dev_xmit_skb(), behind the packet that bypassed the queue"
+    RUN = "qdisc_run()"
 
 
 class Thread(NamedTuple):
     """A thread's place and its own variables; all but the place are back at their defaults when it rests."""
 
     at: At = At.REST
+    call: Call = Call.NONE
     chain: Packets = ()  # the packets that it holds
     qlen: int = 0  # what it read from qlen, until it writes it back
     growth: int = 0  # by how much a requeue raises qlen
@@ -137,14 +161,15 @@ class State(NamedTuple):
     gso: Packets
     sent: frozenset[str]
     busy_left: int
+    full_left: int
     cpus: tuple[Cpu, ...]
 
 
 class Step(NamedTuple):
-    """One step to a state, and the properties that the step itself violates."""
+    """One step to a state (None where the run ends with it), and the properties that the step itself violates."""
 
     text: str
-    to: State
+    to: State | None
     violates: tuple[str, ...] = ()
 
 
@@ -158,6 +183,7 @@ class Config:
     budgets: tuple[int, ...]  # how often each CPU's task acts: packets, wakes, freezes
     parked: Packets
     stop: bool
+    full: int
     bypass: bool
     bulk: int
 
@@ -167,6 +193,7 @@ class Result:
     """What the search found. `violated` maps a property to the number of steps of the shortest run that violates it."""
 
     states: int
+    layers: tuple[int, ...]  # states by the number of steps of a shortest run to them
     violated: dict[str, int]
     transitions: int
     depth: int
@@ -182,34 +209,49 @@ def with_cpu(s: State, cpu: int, changed: Cpu) -> State:
     return s._replace(cpus=(*s.cpus[:cpu], changed, *s.cpus[cpu + 1 :]))
 
 
-def test_and_set_sched(s: State, cpu: int) -> State:
-    """Schedule, as in __netif_schedule(): whoever finds the bit clear raises net_tx_action on its own CPU."""
-    return s if s.sched else with_cpu(s._replace(sched=True), cpu, s.cpus[cpu]._replace(raised=True))
+def schedule(s: State, me: Thread, to_raise: At, done: Thread) -> tuple[State, Thread]:
+    """Take the test_and_set_bit(SCHED) of __netif_schedule(): whoever finds the bit clear raises net_tx_action."""
+    return (s, done) if s.sched else (s._replace(sched=True), me._replace(at=to_raise))
+
+
+def raise_softirq(s: State, cpu: int) -> State:
+    """Raise net_tx_action on a CPU."""
+    return with_cpu(s, cpu, s.cpus[cpu]._replace(raised=True))
 
 
 def driver_answers(config: Config, s: State, me: Thread) -> Iterator[tuple[State, Thread]]:
     """Let the driver take the first packet of the chain, or none of it while it may still say so."""
     yield s, me._replace(at=At.XMIT_WIRE)
     if s.busy_left:
-        after = At.XMIT_SET_XOFF if config.stop else At.XMIT_UNLOCK_TX
+        after = At.XMIT_BUSY_SET_XOFF if config.stop else At.XMIT_UNLOCK_TX
         yield s._replace(busy_left=s.busy_left - 1), me._replace(at=after)
 
 
-def requeue_put(variant: Variant, gso: Packets, chain: Packets) -> tuple[Packets, Packets, int]:
-    """One access of dev_requeue_skb(): what gso_skb is then, what the thread still has to put, how much qlen grows.
+def after_a_packet(config: Config, s: State, me: Thread) -> Iterator[tuple[State, Thread]]:
+    """Go on behind a packet that the driver took: with the next one, after a look at the queue if it can be full."""
+    if not me.chain:
+        yield s, me._replace(at=At.XMIT_UNLOCK_TX)
+    elif config.full:
+        yield s, me._replace(at=At.XMIT_TEST_XOFF)
+    else:
+        yield from driver_answers(config, s, me)
 
-    first-only forgets the rest of the chain at once: the list's link takes the place of the chain's.
-    """
+
+def back_from_direct(me: Thread, at: At) -> Thread:
+    """Return from sch_direct_xmit(): to __dev_xmit_skb() with the packet that bypassed, else to the loop around it."""
+    return me._replace(at=at, call=Call.BYPASS if me.call is Call.DIRECT else me.call)
+
+
+def requeue_put(variant: Variant, gso: Packets, chain: Packets) -> tuple[Packets, Packets, int]:
+    """One access of dev_requeue_skb(): what gso_skb is then, what the thread still has to put, how much qlen grows."""
     first, rest = chain[:1], chain[1:]
     match variant:
         case "tail":
             return gso + first, rest, 1
         case "head":
             return chain + gso, (), len(chain)
-        case "head-each":
+        case "head-each" | "first-only":  # first-only has no rest here: see XMIT_LOCK_ROOT
             return first + gso, rest, 1
-        case "first-only":
-            return first + gso, (), 1
         case "single-pointer":
             return chain, (), 1
 
@@ -220,13 +262,18 @@ def take_access(config: Config, s: State, cpu: int, me: Thread) -> Iterator[tupl
     Nothing is yielded where the thread has to wait for a lock.
     """
     match me.at:
+        case At.SEND_LOCK_ROOT:
+            if not s.root_locked:
+                after = At.BYPASS_READ_QLEN if config.bypass else At.ENQUEUE
+                yield s._replace(root_locked=True), me._replace(at=after)
+
         # __dev_xmit_skb(): an empty qdisc that nobody runs is bypassed.
         case At.BYPASS_READ_QLEN:
             yield s, me._replace(at=At.BYPASS_READ_RUNNING if s.qlen == 0 else At.ENQUEUE)
         case At.BYPASS_READ_RUNNING:
             yield s, me._replace(at=At.ENQUEUE if s.running else At.BYPASS_SET_RUNNING)
         case At.BYPASS_SET_RUNNING:
-            yield s._replace(running=True), me._replace(at=At.XMIT_UNLOCK_ROOT)
+            yield s._replace(running=True), me._replace(at=At.XMIT_UNLOCK_ROOT, call=Call.DIRECT)
         case At.ENQUEUE:
             yield s._replace(child=s.child + me.chain), me._replace(at=At.ENQUEUE_READ_QLEN, chain=())
         case At.ENQUEUE_READ_QLEN:
@@ -242,13 +289,13 @@ def take_access(config: Config, s: State, cpu: int, me: Thread) -> Iterator[tupl
             yield s._replace(sched=False), me._replace(at=At.RUN_READ_RUNNING)
 
         # qdisc_run(). After its own packet was transmitted directly a sender goes on as if it had dequeued it: with the
-        # loop after a success, with qdisc_run_end() after a failure. So there is one way back from sch_direct_xmit().
+        # loop after a success, with qdisc_run_end() after a failure.
         case At.RUN_READ_RUNNING:
             yield s, me._replace(at=At.UNLOCK_ROOT if s.running else At.RUN_SET_RUNNING)
         case At.RUN_SET_RUNNING:
-            yield s._replace(running=True), me._replace(at=At.DEQUEUE_TEST_GSO)
+            yield s._replace(running=True), me._replace(at=At.DEQUEUE_TEST_GSO, call=Call.RUN)
         case At.RUN_CLEAR_RUNNING:
-            yield s._replace(running=False), me._replace(at=At.UNLOCK_ROOT)
+            yield s._replace(running=False), me._replace(at=At.UNLOCK_ROOT, call=Call.NONE)
         case At.UNLOCK_ROOT:
             yield s._replace(root_locked=False), me._replace(at=At.REST)
 
@@ -294,18 +341,30 @@ def take_access(config: Config, s: State, cpu: int, me: Thread) -> Iterator[tupl
                 yield from driver_answers(config, s, me)
         case At.XMIT_WIRE:
             sent, me = s._replace(sent=s.sent | {me.chain[0]}), me._replace(chain=me.chain[1:])
-            if me.chain:
-                yield from driver_answers(config, sent, me)
-            else:
-                yield sent, me._replace(at=At.XMIT_UNLOCK_TX)
-        case At.XMIT_SET_XOFF:
+            yield from after_a_packet(config, sent, me)
+            if sent.full_left:
+                yield sent._replace(full_left=sent.full_left - 1), me._replace(at=At.XMIT_FULL_SET_XOFF)
+        case At.XMIT_BUSY_SET_XOFF:
             yield s._replace(txq=s.txq | XOFF), me._replace(at=At.XMIT_UNLOCK_TX)
+        case At.XMIT_FULL_SET_XOFF:
+            yield from after_a_packet(config, s._replace(txq=s.txq | XOFF), me)
+        case At.XMIT_TEST_XOFF:
+            if s.txq & XOFF:
+                yield s, me._replace(at=At.XMIT_UNLOCK_TX)
+            else:
+                yield from driver_answers(config, s, me)
         case At.XMIT_UNLOCK_TX:
             yield s._replace(tx_locked=False), me._replace(at=At.XMIT_LOCK_ROOT)
         case At.XMIT_LOCK_ROOT:
-            if not s.root_locked:
-                after = At.REQUEUE_PUT if me.chain else At.DEQUEUE_TEST_GSO
-                yield s._replace(root_locked=True), me._replace(at=after)
+            if s.root_locked:
+                return
+            if not me.chain:
+                me = back_from_direct(me, At.DEQUEUE_TEST_GSO)
+            elif config.variant == "first-only":  # it takes the first packet, and has no use for the rest any more
+                me = me._replace(at=At.REQUEUE_PUT, chain=me.chain[:1])
+            else:
+                me = me._replace(at=At.REQUEUE_PUT)
+            yield s._replace(root_locked=True), me
 
         # dev_requeue_skb(), where the variants differ.
         case At.REQUEUE_PUT:
@@ -317,9 +376,14 @@ def take_access(config: Config, s: State, cpu: int, me: Thread) -> Iterator[tupl
             after = At.REQUEUE_PUT if me.chain else At.REQUEUE_SCHEDULE
             yield s._replace(qlen=me.qlen + me.growth), me._replace(at=after, qlen=0, growth=0)
         case At.REQUEUE_SCHEDULE:
-            yield test_and_set_sched(s, cpu), me._replace(at=At.RUN_CLEAR_RUNNING)
+            yield schedule(s, me, At.REQUEUE_RAISE, back_from_direct(me, At.RUN_CLEAR_RUNNING))
+        case At.REQUEUE_RAISE:
+            yield raise_softirq(s, cpu), back_from_direct(me, At.RUN_CLEAR_RUNNING)
 
         # The environment, once it has begun to act.
+        case At.FREEZE_LOCK_TX:
+            if not s.tx_locked:
+                yield s._replace(tx_locked=True), me._replace(at=At.FREEZE_SET_FROZEN)
         case At.FREEZE_SET_FROZEN:
             yield s._replace(txq=s.txq | FROZEN), me._replace(at=At.FREEZE_UNLOCK_TX)
         case At.FREEZE_UNLOCK_TX:
@@ -327,10 +391,12 @@ def take_access(config: Config, s: State, cpu: int, me: Thread) -> Iterator[tupl
         case At.FREEZE_CLEAR_FROZEN:
             yield s._replace(txq=s.txq & ~FROZEN), me._replace(at=At.ENVIRONMENT_SCHEDULE)
         case At.ENVIRONMENT_SCHEDULE:
-            yield test_and_set_sched(s, cpu), me._replace(at=At.REST)
+            yield schedule(s, me, At.ENVIRONMENT_RAISE, Thread())
+        case At.ENVIRONMENT_RAISE:
+            yield raise_softirq(s, cpu), Thread()
 
         case At.REST:
-            raise AssertionError("a thread at rest is started by begin_task() or begin_softirq()")
+            raise AssertionError("a thread at rest is started in steps()")
         case _:
             assert_never(me.at)
 
@@ -338,26 +404,23 @@ def take_access(config: Config, s: State, cpu: int, me: Thread) -> Iterator[tupl
 # --- who may step ----------------------------------------------------------------------------------------------------
 
 
-def begin_task(config: Config, s: State, cpu: int) -> Iterator[tuple[State, Thread]]:
-    """Take the first access of a resting task: of its next send, wake or freeze."""
+def begin_task(config: Config, s: State, cpu: int) -> tuple[State, Thread]:
+    """Take the first step of a resting task: of its next send, wake or freeze. It never has to wait."""
     match config.roles[cpu]:
         case "sender":
-            if not s.root_locked:
-                skb = config.flows[cpu][s.cpus[cpu].begun]
-                at = At.BYPASS_READ_QLEN if config.bypass else At.ENQUEUE
-                yield s._replace(root_locked=True), Thread(at, chain=(skb,))
+            skb = config.flows[cpu][s.cpus[cpu].begun]
+            return s, Thread(At.SEND_LOCK_ROOT, chain=(skb,))
         case "waker":
             at = At.ENVIRONMENT_SCHEDULE if s.txq & XOFF else At.REST
-            yield s._replace(txq=s.txq & ~XOFF), Thread(at)
+            return s._replace(txq=s.txq & ~XOFF), Thread(at)
         case "freezer":
-            if not s.tx_locked:
-                yield s._replace(tx_locked=True), Thread(At.FREEZE_SET_FROZEN)
+            return s, Thread(At.FREEZE_LOCK_TX)
 
 
 BEGIN_TEXT: dict[Role, str] = {
-    "sender": "dev_queue_xmit: spin_lock(root_lock)",
+    "sender": "dev_queue_xmit: local_bh_disable()",
     "waker": "waker: test_and_clear_bit(XOFF)",
-    "freezer": "freezer: spin_lock(tx_lock)",
+    "freezer": "freezer: local_bh_disable()",
 }
 
 
@@ -365,20 +428,22 @@ def bottom_halves_on(config: Config, cpu: int, task: Thread) -> bool:
     """Whether net_tx_action may interrupt the task where it stands."""
     if config.roles[cpu] == "sender":
         return task.at is At.REST
-    return task.at not in (At.FREEZE_SET_FROZEN, At.FREEZE_UNLOCK_TX)
+    return task.at not in (At.FREEZE_LOCK_TX, At.FREEZE_SET_FROZEN, At.FREEZE_UNLOCK_TX)
 
 
-def violated_by_sending(s: State, me: Thread) -> tuple[str, ...]:
-    """Name the properties that a step violates: sending a packet twice, or after a later one of its flow."""
-    if me.at is not At.XMIT_WIRE:
-        return ()
-    packet = me.chain[0]
+def taken(text: str, s: State, me: Thread, to: State) -> Step:
+    """Make a step of an access: with what it violates, and to nowhere if it puts a packet into a second place."""
     violated = []
-    if packet in s.sent:
-        violated.append("once")
-    if any(flow(other) == flow(packet) and number(other) > number(packet) for other in s.sent):
-        violated.append("order")
-    return tuple(violated)
+    if me.at is At.XMIT_WIRE:
+        packet = me.chain[0]
+        if packet in s.sent:
+            return Step(text, None, ("once",))
+        if any(flow(other) == flow(packet) and number(other) > number(packet) for other in s.sent):
+            violated.append("order")
+    places = places_of(to)
+    if len(places) != len(set(places)):
+        return Step(text, None, (*violated, "once"))
+    return Step(text, to, tuple(violated))
 
 
 def steps(config: Config, s: State) -> Iterator[Step]:
@@ -388,8 +453,7 @@ def steps(config: Config, s: State) -> Iterator[Step]:
         if softirq.at is not At.REST:
             for after, thread in take_access(config, s, i, softirq):
                 text = f"CPU{i} net_tx_action | {describe(s, softirq)}"
-                to = with_cpu(after, i, after.cpus[i]._replace(softirq=thread))
-                yield Step(text, to, violated_by_sending(s, softirq))
+                yield taken(text, s, softirq, with_cpu(after, i, after.cpus[i]._replace(softirq=thread)))
             continue
         if cpu.raised and bottom_halves_on(config, i, task):
             started = cpu._replace(softirq=Thread(At.SOFTIRQ_LOCK_ROOT), raised=False)
@@ -397,12 +461,11 @@ def steps(config: Config, s: State) -> Iterator[Step]:
         if task.at is not At.REST:
             for after, thread in take_access(config, s, i, task):
                 text = f"CPU{i} {config.roles[i]} | {describe(s, task)}"
-                to = with_cpu(after, i, after.cpus[i]._replace(task=thread))
-                yield Step(text, to, violated_by_sending(s, task))
+                yield taken(text, s, task, with_cpu(after, i, after.cpus[i]._replace(task=thread)))
         elif cpu.begun < config.budgets[i]:
-            for after, thread in begin_task(config, s, i):
-                text = f"CPU{i} {config.roles[i]} | {BEGIN_TEXT[config.roles[i]]}"
-                yield Step(text, with_cpu(after, i, cpu._replace(task=thread, begun=cpu.begun + 1)))
+            after, thread = begin_task(config, s, i)
+            text = f"CPU{i} {config.roles[i]} | {BEGIN_TEXT[config.roles[i]]}"
+            yield Step(text, with_cpu(after, i, cpu._replace(task=thread, begun=cpu.begun + 1)))
 
 
 def describe(s: State, me: Thread) -> str:
@@ -421,6 +484,14 @@ def flow(packet: str) -> str:
 def number(packet: str) -> int:
     """Return the place of a packet in its flow: 0 for a0."""
     return int(packet[1:])
+
+
+def places_of(s: State) -> list[str]:
+    """List the packets that are somewhere, each as often as it is."""
+    places = [*s.child, *s.gso, *s.sent]
+    for cpu in s.cpus:
+        places += [*cpu.task.chain, *cpu.softirq.chain]
+    return places
 
 
 def is_quiescent(config: Config, s: State) -> bool:
@@ -445,14 +516,10 @@ def is_unfinished(config: Config, s: State) -> bool:
 
 def violated_in(config: Config, s: State, *, last: bool) -> Iterator[str]:
     """List the properties that a state violates. `last`: no step leads out of it."""
-    places = [*s.child, *s.gso, *s.sent]
-    handed_over = list(config.parked)
+    handed_over = set(config.parked)
     for packets, cpu in zip(config.flows, s.cpus, strict=True):
-        places += [*cpu.task.chain, *cpu.softirq.chain]
-        handed_over += packets[: cpu.begun]
-    if len(places) != len(set(places)):
-        yield "once"
-    if not set(handed_over) <= set(places):
+        handed_over.update(packets[: cpu.begun])
+    if not handed_over <= set(places_of(s)):
         yield "no-leak"
     if not s.root_locked and s.qlen != len(s.child) + len(s.gso):
         yield "qlen"
@@ -474,6 +541,7 @@ def explore(
     stop: bool = False,
     wakes: int = 0,
     freezes: int = 0,
+    full: int = 0,
     bypass: bool = True,
     bulk: int = 2,
     child: Sequence[str] = (),
@@ -483,7 +551,8 @@ def explore(
     """Search every state.
 
     `packets` says how many each CPU sends. `child` and `gso` name the packets that are parked at the start, as in
-    ("a0", "a1"); the senders go on after them. `raised`: SCHED is set at the start, net_tx_action raised on CPU 0.
+    ("a0", "a1"); the senders go on after them, and qlen counts each of them, whatever the variant. `raised`: SCHED is
+    set at the start, net_tx_action raised on CPU 0.
     """
     config, start = set_up(
         variant=variant,
@@ -493,6 +562,7 @@ def explore(
         stop=stop,
         wakes=wakes,
         freezes=freezes,
+        full=full,
         bypass=bypass,
         bulk=bulk,
         child=tuple(child),
@@ -502,6 +572,7 @@ def explore(
     came_from: dict[State, tuple[State, str] | None] = {start: None}
     violated: dict[str, int] = {}
     runs: dict[str, tuple[str, ...]] = {}
+    layers: list[int] = []
     transitions = depth = quiescent = 0
 
     def run_to(state: State) -> tuple[str, ...]:
@@ -519,10 +590,11 @@ def explore(
 
     frontier = [start]
     while frontier:
+        layers.append(len(frontier))
         found: list[State] = []
         for state in frontier:
             following = list(steps(config, state))
-            transitions += len(following)
+            transitions += sum(step.to is not None for step in following)
             quiescent += is_quiescent(config, state)
             for name in violated_in(config, state, last=not following):
                 if name not in violated:
@@ -531,12 +603,12 @@ def explore(
                 for name in step.violates:
                     if name not in violated:
                         note(name, depth + 1, (*run_to(state), step.text))
-                if step.to not in came_from:
+                if step.to is not None and step.to not in came_from:
                     came_from[step.to] = (state, step.text)
                     found.append(step.to)
         frontier = found
         depth += bool(found)
-    return Result(len(came_from), violated, transitions, depth, quiescent, runs)
+    return Result(len(came_from), tuple(layers), violated, transitions, depth, quiescent, runs)
 
 
 def set_up(
@@ -548,6 +620,7 @@ def set_up(
     stop: bool,
     wakes: int,
     freezes: int,
+    full: int,
     bypass: bool,
     bulk: int,
     child: Packets,
@@ -560,10 +633,8 @@ def set_up(
         raise ValueError(f"unknown variant {variant!r}: one of {', '.join(get_args(Variant))}")
     if cpus < 1 or len(packets) != cpus:
         raise ValueError(f"{cpus} CPUs, but packets for {len(packets)}")
-    if min(*packets, busy, wakes, freezes) < 0 or bulk < 1:
+    if min(*packets, busy, wakes, freezes, full) < 0 or bulk < 1:
         raise ValueError("a count is negative, or bulk is 0")
-    if variant == "single-pointer" and len(gso) > 1:
-        raise ValueError("single-pointer counts a parked chain as one, so qlen would be wrong from the start")
     flows: list[Packets] = []
     for i, count in enumerate(packets):
         name = "abcdefghijklmnopqrstuvwxyz"[i]
@@ -581,6 +652,7 @@ def set_up(
         budgets=(*packets, *(budget for _, budget in present)),
         parked=parked,
         stop=stop,
+        full=full,
         bypass=bypass,
         bulk=bulk,
     )
@@ -595,6 +667,7 @@ def set_up(
         gso=gso,
         sent=frozenset(),
         busy_left=busy,
+        full_left=full,
         cpus=tuple(Cpu(raised=raised and i == 0) for i in range(len(config.roles))),
     )
     return config, start

@@ -1,0 +1,103 @@
+"""Retelling a trace in two or three sentences, the last of which says what is violated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmodel.ir.expr import Read, reads_of
+from qmodel.ir.text import expr_text, thread_text, value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qmodel.ir.interpreter import Interpreter, State
+    from qmodel.ir.program import Program, Property
+    from qmodel.result import Event, Trace
+
+
+def violated(program: Program, state: State, interpreter: Interpreter, prop: Property) -> str:
+    """Return how a state violates a property: the condition, and what the variables in it are."""
+    values = []
+    for name in sorted(reads_of(prop.cond)):
+        variable = program.variables[name]
+        texts = [value_text(program, variable.domain, v) for v in interpreter.read(state, name)]
+        values.append(f"{name} is {' '.join(texts)}")
+    return f"{expr_text(prop.cond)} does not hold: {', '.join(values)}"
+
+
+def circle(program: Program, waits: Sequence[tuple[int, str]]) -> str:
+    """Return who waits for whom."""
+    parts = []
+    for position, (tid, what) in enumerate(waits):
+        holder = waits[(position + 1) % len(waits)][0]
+        parts.append(f"{thread_text(program, tid)} waits for {what}, which {thread_text(program, holder)} has")
+    return "; ".join(parts)
+
+
+def tell(program: Program, trace: Trace, prop: str, measure: str, message: str) -> tuple[str, ...]:
+    """Return the sentences of a trace."""
+    sentences = [*_answers(program, trace), *_lists(program, trace, prop)]
+    end = _sentence(message)
+    if prop:
+        meaning = dict(program.builtin) | {p.name: p.doc for p in program.properties}
+        doc = meaning.get(prop, "").splitlines()[:1]
+        end = f"{end} This violates {prop}" + (f": {doc[0].rstrip('.')}." if doc and doc[0] else ".")
+    elif measure:
+        end = f"{end} No run reaches more."
+    return (*sentences, end)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:].rstrip(".") + "." if not _starts_with_name(text) else text.rstrip(".") + "."
+
+
+def _starts_with_name(text: str) -> bool:
+    """Names keep their letters: `a1 reaches the wire`, `qlen == len(child)`."""
+    word = text.split(" ", 1)[0]
+    return any(c.isdigit() or c in "_[]&!=()" for c in word) or word.islower()
+
+
+def _answers(program: Program, trace: Trace) -> list[str]:
+    """Say how often the environment answered, by its text."""
+    counts: dict[str, int] = {}
+    for event in trace.events:
+        if event.kind == "choose":
+            counts[event.text] = counts.get(event.text, 0) + 1
+    del program
+    times = {1: "once", 2: "twice"}
+    return [f"{text} happens {times.get(n, f'{n} times')}." for text, n in counts.items()]
+
+
+def _lists(program: Program, trace: Trace, prop: str) -> list[str]:
+    """For a wrong order: say where a packet was put behind one that was to come after it."""
+    if prop != "order":
+        return []
+    order = {name: (program.packets.flows[i], program.packets.indices[i]) for i, name in enumerate(program.packets.names)}
+    for event in trace.events:
+        for change in event.changes:
+            names = change.after.strip("[]").split() if change.after.startswith("[") else []
+            old = change.before.strip("[]").split() if change.before.startswith("[") else []
+            found = _inverted(names, order)
+            if found and not _inverted(old, order):
+                later, earlier = found
+                return [f"{event.function}() leaves {change.name} as {change.after}: {earlier} is behind {later} now."]
+    return []
+
+
+def _inverted(names: Sequence[str], order: dict[str, tuple[int, int]]) -> tuple[str, str] | None:
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
+            if first in order and second in order:
+                (flow_a, index_a), (flow_b, index_b) = order[first], order[second]
+                if flow_a == flow_b and index_a > index_b:
+                    return first, second
+    return None
+
+
+def last_event(trace: Trace) -> Event | None:
+    """Return the last access of a trace."""
+    return trace.events[-1] if trace.events else None
+
+
+__all__ = ["Read", "circle", "last_event", "tell", "violated"]
