@@ -36,7 +36,6 @@ from qmodel.lang import (
     scenario,
     set_bit,
     skb_queue_empty,
-    skb_queue_len,
     skb_queue_splice_init,
     skb_queue_splice_tail_init,
     softirq,

@@ -97,9 +97,7 @@ class Layout:
 
     def unpack(self, packed: int) -> State:
         """Return the state that a number stands for."""
-        shared = tuple(
-            tuple(field.element(i).get(packed) for i in range(field.size)) for field in self.shared.values()
-        )
+        shared = tuple(tuple(field.element(i).get(packed) for i in range(field.size)) for field in self.shared.values())
         frames = []
         for tid, thread in enumerate(self.program.threads):
             places = self.places[thread.template]

@@ -73,7 +73,9 @@ def _lists(program: Program, trace: Trace, prop: str) -> list[str]:
     """For a wrong order: say where a packet was put behind one that was to come after it."""
     if prop != "order":
         return []
-    order = {name: (program.packets.flows[i], program.packets.indices[i]) for i, name in enumerate(program.packets.names)}
+    order = {
+        name: (program.packets.flows[i], program.packets.indices[i]) for i, name in enumerate(program.packets.names)
+    }
     for event in trace.events:
         for change in event.changes:
             names = change.after.strip("[]").split() if change.after.startswith("[") else []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from qmodel.engines import story
@@ -235,7 +236,7 @@ class TraceWriter:
             for number in (here, *range(len(template.nodes))):
                 node = template.nodes[number]
                 same = node.access is not None and isinstance(node.access.place, Read)
-                if thread.tid == tid or not same or node.access.place.var != access.place.var:  # type: ignore[union-attr]
+                if thread.tid == tid or not same or node.access.place.var != access.place.var:
                     continue
                 verb = "is about to access" if number == here else "accesses"
                 where = f"{node.site.function}(), {node.site.file}:{node.site.line}"
@@ -267,4 +268,4 @@ _READING = {
 
 def switches(steps: Sequence[Step]) -> int:
     """Return how many successive steps are of different threads."""
-    return sum(a.thread != b.thread for a, b in zip(steps, steps[1:], strict=False))
+    return sum(a.thread != b.thread for a, b in pairwise(steps))

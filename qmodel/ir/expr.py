@@ -261,7 +261,9 @@ def interval(expr: Expr, domain_of: Callable[[Local | Read | Own], tuple[int, in
 def _interval(op: str, bounds: list[tuple[int, int]], skb_bits: int) -> tuple[int, int]:
     if op in {"and", "or"}:
         pick = min if op == "and" else max
-        return pick(int(low > 0 or high < 0) for low, high in bounds), pick(int(low != 0 or high != 0) for low, high in bounds)
+        return pick(int(low > 0 or high < 0) for low, high in bounds), pick(
+            int(low != 0 or high != 0) for low, high in bounds
+        )
     (a, b), *others = bounds
     c, d = others[0] if others else (0, 0)
     match op:

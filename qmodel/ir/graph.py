@@ -76,9 +76,7 @@ class GraphBuilder:
             number = self.emit(Nop(), site, boundary=True)
             self._drafts[number].next = []
             self.ends = []
-        nodes = tuple(
-            Node(d.instruction, tuple(d.next), d.site, d.boundary, d.label, d.access) for d in self._drafts
-        )
+        nodes = tuple(Node(d.instruction, tuple(d.next), d.site, d.boundary, d.label, d.access) for d in self._drafts)
         return simplify(nodes)[0]
 
 
@@ -91,9 +89,7 @@ def simplify(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], dict[int, int]]:
     def idle(number: int) -> bool:
         node = nodes[number]
         return (
-            isinstance(node.instruction, Nop)
-            and len(node.next) == 1
-            and not (node.boundary or node.label or node.rest)
+            isinstance(node.instruction, Nop) and len(node.next) == 1 and not (node.boundary or node.label or node.rest)
         )
 
     def skip(number: int) -> int:
@@ -204,9 +200,7 @@ def expand(template: Template, rewrite: Callable[[int, Node], Iterable[Piece] | 
             drafts.append(replace(item, boundary=node.boundary and keep, rest=node.rest and keep, label=None))
         later.append((len(drafts), number))
         keep = not body
-        drafts.append(
-            replace(node, instruction=Nop(), boundary=node.boundary and keep, rest=node.rest and keep)
-        )
+        drafts.append(replace(node, instruction=Nop(), boundary=node.boundary and keep, rest=node.rest and keep))
     for here, number in later:
         drafts[here] = replace(drafts[here], next=tuple(first[n] for n in template.nodes[number].next))
     return replace(template, nodes=simplify(drafts)[0])

@@ -144,7 +144,9 @@ class Interpreter:
         """Return the condition that a thread waits for, or None where it need not wait."""
         nodes = self.program.template_of(tid).nodes
         number = state.frames[tid].node
-        run = _Run(self.program.threads[tid], state.frames, [list(v) for v in state.shared], dict(state.frames[tid].locals))
+        run = _Run(
+            self.program.threads[tid], state.frames, [list(v) for v in state.shared], dict(state.frames[tid].locals)
+        )
         while isinstance(guard := nodes[number].instruction, Guard | Nop) and nodes[number].next:
             if isinstance(guard, Guard) and not self._value(run, guard.cond):
                 return guard
@@ -184,13 +186,13 @@ class Interpreter:
                 before = after
             number = following
             if nodes[number].boundary:
-                outcome.state = self._settled(run, nodes, number)
+                outcome.state = self._settled(run, number)
                 return 0
-        message = "the step does not end: a loop touches no shared memory"
-        outcome.failures.append(Failure("endless", message, number, fatal=True))
+        endless = "the step does not end: a loop touches no shared memory"
+        outcome.failures.append(Failure("endless", endless, number, fatal=True))
         return 0
 
-    def _settled(self, run: _Run, nodes: Sequence[Node], number: int) -> State:
+    def _settled(self, run: _Run, number: int) -> State:
         live = self._live.get(run.thread.template)
         kept = () if live is None else tuple((n, run.locals[n]) for n in sorted(live[number]))
         frames = list(run.frames)
@@ -305,7 +307,9 @@ class Interpreter:
 
     def evaluate_for(self, state: State, tid: int, expr: Expr) -> int:
         """Return the value of an expression as a thread sees it."""
-        run = _Run(self.program.threads[tid], state.frames, [list(v) for v in state.shared], dict(state.frames[tid].locals))
+        run = _Run(
+            self.program.threads[tid], state.frames, [list(v) for v in state.shared], dict(state.frames[tid].locals)
+        )
         return self._value(run, expr)
 
     def lock_name(self, state: State, tid: int, lock: Read) -> str:

@@ -99,6 +99,8 @@ u16 = int
 
 __all__ = [
     "BIT",
+    "READ_ONCE",
+    "WRITE_ONCE",
     "Array",
     "Bits",
     "Bool",
@@ -113,13 +115,11 @@ __all__ = [
     "Packets",
     "Param",
     "PerCpu",
-    "READ_ONCE",
     "Refutes",
     "Skb",
     "SkbList",
     "SkbQueue",
     "SpinLock",
-    "WRITE_ONCE",
     "__clear_bit",
     "__set_bit",
     "__skb_dequeue",
@@ -181,8 +181,8 @@ __all__ = [
     "thread",
     "transmit",
     "try_cmpxchg",
-    "u16",
     "u8",
+    "u16",
     "wait_until",
     "xchg",
 ]

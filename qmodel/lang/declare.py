@@ -120,7 +120,7 @@ class Bool(Shared[bool]):
 
 
 class Int(Shared[int]):
-    """A whole number from low to high, also an atomic_t. A value outside is an error that names the line, never a wrap."""
+    """A whole number from low to high, also an atomic_t. A value outside is an error with its line, never a wrap."""
 
     def __init__(
         self,

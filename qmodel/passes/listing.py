@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from qmodel.ir.expr import Read, reads_of
 from qmodel.ir.graph import stops_from
-from qmodel.ir.program import Assign, Branch, Choose, Guard, Show
+from qmodel.ir.program import Assign, Branch, Guard, Show
 from qmodel.ir.text import expr_text
 from qmodel.passes.locks import surely_held
 
@@ -90,6 +90,3 @@ def _writes(node: Node) -> set[str]:
 def _names(word: str, names: set[str], program: Program) -> str:
     shown = sorted(n for n in names if not program.variables[n].ghost)
     return f"{word} {', '.join(shown)}" if shown else ""
-
-
-__all__ = ["Choose", "listing"]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from qmodel.ir.expr import Apply, Const, Local, Own, Read, apply
 from qmodel.ir.flow import forward
+from qmodel.ir.graph import simplify
 from qmodel.ir.program import Assign, Fail, Guard, Node, Nop, Program, Template
 from qmodel.passes.memory import OWN_HOLD
-from qmodel.ir.graph import Piece, expand, simplify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from qmodel.ir.expr import Expr
 
 _Held = frozenset[Read]
@@ -65,26 +67,31 @@ def _prune(program: Program, template: Template) -> Template:
         return ended
     held_at_end = {n: maybe_held(program, ended)[n] for n in ended.ends}
 
-    def check(number: int, _node: Node) -> list[Piece] | None:
+    def check(number: int) -> list[Fail]:
         locks = sorted(held_at_end.get(number, ()), key=str)
-        return [Fail(apply("==", k, OWN_HOLD), "locking", (f"the task ends and still holds {k.var}",)) for k in locks] or None
+        return [
+            Fail(apply("==", lock, OWN_HOLD), "locking", (f"the task ends and still holds {lock.var}",))
+            for lock in locks
+        ]
 
     if not any(held_at_end.values()):
         return ended
     return _at_ends(ended, check)
 
 
-def _at_ends(template: Template, check: object) -> Template:
+def _at_ends(template: Template, check: Callable[[int], list[Fail]]) -> Template:
     """Put checks before the end of a thread, within the step that leads there."""
     nodes = list(template.nodes)
     for end in sorted(template.ends):
-        pieces = check(end, nodes[end])  # type: ignore[operator]
+        pieces = check(end)
         if not pieces:
             continue
         first = len(nodes)
         for offset, piece in enumerate(pieces):
             following = first + offset + 1 if offset + 1 < len(pieces) else end
-            nodes.append(replace(nodes[end], instruction=piece, next=(following,), boundary=False, label=None, access=None))
+            nodes.append(
+                replace(nodes[end], instruction=piece, next=(following,), boundary=False, label=None, access=None)
+            )
         for number, node in enumerate(nodes[:first]):
             if end in node.next:
                 nodes[number] = replace(node, next=tuple(first if n == end else n for n in node.next))
@@ -110,6 +117,3 @@ def _surely_not(lock: Read, maybe: _Held) -> bool:
 
 def _distinct(first: Expr | None, second: Expr | None) -> bool:
     return isinstance(first, Const) and isinstance(second, Const) and first != second
-
-
-__all__ = ["expand", "maybe_held", "prune", "surely_held"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from qmodel.ir.expr import TRUE, Const, Expr, Local, Lookup, Own, Read, apply, queue_length
+from qmodel.ir.expr import TRUE, Const, Domain, Expr, Local, Lookup, Own, Read, apply, queue_length
 from qmodel.ir.graph import Piece, Skip, expand
 from qmodel.ir.program import (
     LAST_SENT,
@@ -18,7 +18,6 @@ from qmodel.ir.program import (
     Fail,
     Guard,
     Node,
-    Nop,
     Place,
     Primitive,
     Program,
@@ -30,8 +29,6 @@ OWN_HOLD: Expr = apply("+", Own("tid"), Const(1))
 """The value of a lock that the running thread holds."""
 OWN_HANDS: Expr = apply("+", Own("tid"), Const(Place.HELD))
 """The place of a packet that is in the running thread's hands."""
-
-_OLD = Local("%old")
 
 ATOMICS: dict[str, Callable[[Expr, Sequence[Expr]], tuple[Expr, Expr]]] = {
     "xchg": lambda old, a: (a[0], old),
@@ -112,7 +109,11 @@ class _Lowering:
         if guard is None:
             return []
         lock = Read(guard, p.place.index if self.program.variables[guard].size is not None else None)
-        message = (f"{p.place.var} is touched without {guard}, which ", Show(lock, self.program.variables[guard].domain), " has")
+        message = (
+            f"{p.place.var} is touched without {guard}, which ",
+            Show(lock, self.program.variables[guard].domain),
+            " has",
+        )
         return [Fail(apply("!=", lock, OWN_HOLD), "race", message)]
 
     def _primitive(self, p: Primitive) -> list[Piece]:
@@ -161,14 +162,12 @@ class _Lowering:
             case "spin_is_locked":
                 return self._result(p, apply("!=", lock, Const(0)))
             case _:
-                message = (f"{lock.var} is released, which ", Show(lock, domain), " has")
-                return [Fail(apply("!=", lock, OWN_HOLD), "locking", message), Assign(lock, Const(0))]
+                other = (f"{lock.var} is released, which ", Show(lock, domain), " has")
+                return [Fail(apply("!=", lock, OWN_HOLD), "locking", other), Assign(lock, Const(0))]
 
     # --- packets ----------------------------------------------------------------------------------------------------
 
     def _show(self, packet: Expr) -> Show:
-        from qmodel.ir.expr import Domain  # noqa: PLC0415
-
         return Show(packet, Domain("skb", 0, len(self.program.packets.names)))
 
     def _in_hands(self, packet: Expr, doing: str) -> list[Piece]:
@@ -178,7 +177,11 @@ class _Lowering:
         shown = self._show(packet)
         return [
             Fail(apply("==", packet, Const(0)), "null", (f"a NULL packet is {doing}",)),
-            Fail(apply("!=", where, OWN_HANDS), "once", (shown, f" is {doing}, and it is ", Show(where, domain), " already")),
+            Fail(
+                apply("!=", where, OWN_HANDS),
+                "once",
+                (shown, f" is {doing}, and it is ", Show(where, domain), " already"),
+            ),
         ]
 
     def _consume(self, packet: Expr, *, wire: bool) -> list[Piece]:
@@ -274,6 +277,3 @@ def leak(packet: Expr, shown: Show) -> list[Piece]:
     """Return what happens where the last hold on a packet is dropped: it is reported, and then nowhere."""
     message = (shown, " is lost: nobody holds it, and no list does")
     return [Fail(TRUE, "no-leak", message, fatal=False), Assign(where_is(packet), Const(Place.NOWHERE))]
-
-
-__all__ = ["ATOMICS", "OWN_HANDS", "OWN_HOLD", "Nop", "UnknownMemoryError", "leak", "lower", "where_is"]

@@ -48,7 +48,17 @@ def _drops(template: Template) -> Template:
             for name in sorted(available - live[successor]):
                 if _surely_empty(node, slot, name, kept):
                     continue
-                nodes.append(replace(node, instruction=Drop(name, kept), next=(successors[slot],), boundary=False, label=None, access=None, rest=False))
+                nodes.append(
+                    replace(
+                        node,
+                        instruction=Drop(name, kept),
+                        next=(successors[slot],),
+                        boundary=False,
+                        label=None,
+                        access=None,
+                        rest=False,
+                    )
+                )
                 successors[slot] = len(nodes) - 1
         nodes[number] = replace(node, next=tuple(successors))
     return replace(template, nodes=simplify(nodes)[0])
@@ -86,9 +96,7 @@ def _pieces(program: Program, template: Template, node: Node) -> list[Piece] | N
 
 
 def _check(program: Program, template: Template, packet: Expr, kept: Sequence[str]) -> list[Piece]:
-    elsewhere = [
-        apply("in" if template.locals[k].domain.kind == "queue" else "==", packet, Local(k)) for k in kept
-    ]
+    elsewhere = [apply("in" if template.locals[k].domain.kind == "queue" else "==", packet, Local(k)) for k in kept]
     held = apply("==", where_is(packet), OWN_HANDS)
     lost = apply("and", apply("!=", packet, Const(0)), held, *(apply("not", e) for e in elsewhere))
     shown = Show(packet, Domain("skb", 0, len(program.packets.names)))

@@ -210,7 +210,9 @@ class StepGenerator:
         inner = self._between(branch, meeting)
         changed = {d for n in inner if (d := defines(self.nodes[n].instruction)) and d in self.live[meeting]}
         stored = {
-            i.target.var for n in inner if isinstance(i := self.nodes[n].instruction, Assign) and isinstance(i.target, Read)
+            i.target.var
+            for n in inner
+            if isinstance(i := self.nodes[n].instruction, Assign) and isinstance(i.target, Read)
         }
         self.names += 1
         base = f"s{self.names}"
@@ -325,7 +327,9 @@ class StepGenerator:
             self.line("def chosen(c):")
             self.depth += 1
         inner = sorted(self._order(first))
-        names = sorted({name for n in inner for name in self.live[n] | {defines(self.nodes[n].instruction) or ""}} - {""})
+        names = sorted(
+            {name for n in inner for name in self.live[n] | {defines(self.nodes[n].instruction) or ""}} - {""}
+        )
         slots = {name: f"l{i}" for i, name in enumerate(names)}
         for name in sorted(self.live[first]):
             self.line(f"{slots[name]} = {self.local(env, name)}")
@@ -441,8 +445,11 @@ class StepGenerator:
         if place.index is None:
             return whole, (place.var, 0), str(whole.shift)
         expr, offset = bind(self.program, self.thread, place.index), 0
-        if isinstance(expr, Apply) and expr.op == "-" and isinstance(expr.args[1], Const):
-            expr, offset = expr.args[0], -expr.args[1].value
+        match expr:
+            case Apply("-", (counted, Const(value))):
+                expr, offset = counted, -value
+            case _:
+                pass
         index = self.value(env, expr)
         if isinstance(index, int):
             return whole, (place.var, index + offset), str(whole.element(index + offset).shift)

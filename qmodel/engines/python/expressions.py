@@ -126,7 +126,11 @@ class ExpressionWriter(ABC):
         raise AssertionError(f"no code for {op}")
 
     def _length(self, queue: Atom) -> str:
-        return f"({queue}).bit_length()" if self.bits == 1 else f"((({queue}).bit_length() + {self.bits - 1}) // {self.bits})"
+        return (
+            f"({queue}).bit_length()"
+            if self.bits == 1
+            else f"((({queue}).bit_length() + {self.bits - 1}) // {self.bits})"
+        )
 
 
 def join(bits: int, items: list[int]) -> int:

@@ -66,7 +66,7 @@ def build(program: Program, event: Event, measured: Measured) -> Model:
     parts.append(_observe(program, layout))
     source = "def ended(s, emit):\n    return False\n\n\n" + "\n\n\n".join(parts) + "\n"
     namespace: dict[str, Any] = {"event": event, "measured": measured, "packets": packets, "join": join}
-    exec(compile(source, f"<{program.model} {program.variant}>", "exec"), namespace)  # noqa: S102  our own code
+    exec(compile(source, f"<{program.model} {program.variant}>", "exec"), namespace)
     return Model(
         program=program,
         layout=layout,
@@ -91,8 +91,7 @@ class _Looks(ExpressionWriter):
 
     def read(self, place: Read) -> Atom:
         index = 0 if place.index is None else self.value(place.index)
-        if not isinstance(index, int):
-            raise AssertionError("a property has a computed index")
+        assert isinstance(index, int), "a property has a computed index"
         bits = self.layout.shared[place.var].element(index)
         return f"({read_field('s', bits)})" if bits.width else bits.low
 

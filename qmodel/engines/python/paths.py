@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qmodel.engines.python.explore import Exploration, Goal
 
 Path = list[tuple[int, int]]
-"""Steps: the packed state before each, and the thread that takes it; the last pair of a path to a state has thread -1."""
+"""Steps: the packed state before each, and the thread that takes it; after the last step the state, and -1."""
 
 _Costs = dict[int, int]
 """From the thread that moves first to the fewest switches of a shortest way from there (after its move)."""
