@@ -38,7 +38,7 @@ class Case:
 
     def __str__(self) -> str:
         words = [self.scenario, "+".join(map(str, self.packets)), f"busy{self.busy}", f"bulk{self.bulk}"]
-        words += ["stop"] * self.stop + [] if self.bypass else ["nobypass"]
+        words += [word for word, there in (("stop", self.stop), ("nobypass", not self.bypass)) if there]
         words += [f"{n}{v}" for n, v in (("full", self.full), ("wakes", self.wakes), ("freezes", self.freezes)) if v]
         return "-".join(words)
 
@@ -122,7 +122,7 @@ def by_oracle(variant: requeue_oracle.Variant, case: Case) -> dict[str, Any]:
 
 def by_qmodel(variant: str, case: Case) -> dict[str, Any]:
     """What qmodel finds: the same, or less if its search did not come to an end."""
-    given = {
+    given: dict[str, int | tuple[int, ...]] = {
         "cpus": len(case.packets),
         "packets": case.packets,
         "busy": case.busy,
@@ -163,7 +163,7 @@ def test_search_is_the_oracles(variant: requeue_oracle.Variant, case: Case) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", large(), ids=str)
+@pytest.mark.parametrize("case", list(large()), ids=str)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_search_is_the_oracles_in_large(variant: requeue_oracle.Variant, case: Case) -> None:
     """Both find the same also where parameters are combined, and three CPUs send."""

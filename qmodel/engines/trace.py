@@ -5,7 +5,7 @@ What an engine found is thereby checked: a step that the interpreter cannot take
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -99,7 +99,7 @@ class TraceWriter:
             message = self._reached(state, target)
         if target.property == "deadlock":
             steps = self._with_waits(steps, state)
-        trace = Trace(self._hushed(steps, target), switches(steps), self._initial(initial), ())
+        trace = Trace(self._hushed(steps, target), switches(steps, self.program.buffers), self._initial(initial), ())
         return replace(trace, story=story.tell(self.program, trace, target.property, target.measure, message))
 
     def _reached(self, state: State, target: Target) -> str:
@@ -266,6 +266,6 @@ _READING = {
 }  # fmt: skip
 
 
-def switches(steps: Sequence[Step]) -> int:
-    """Return how many successive steps are of different threads."""
-    return sum(a.thread != b.thread for a, b in pairwise(steps))
+def switches(steps: Sequence[Step], buffers: Collection[int]) -> int:
+    """Return how many successive steps are of different threads; commits of store buffers do not count."""
+    return sum(a != b for a, b in pairwise(step.thread for step in steps if step.thread not in buffers))

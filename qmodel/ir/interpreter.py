@@ -136,7 +136,7 @@ class Interpreter:
             more = self._walk(run, nodes, start, outcome)
             if more:
                 pending += [(*outcome.choices, i) for i in reversed(range(more))]
-            else:
+            elif more == 0:
                 results.append(outcome)
         return results
 
@@ -155,8 +155,11 @@ class Interpreter:
                 break
         return None
 
-    def _walk(self, run: _Run, nodes: Sequence[Node], start: int, outcome: Outcome) -> int:
-        """Run a step to its end. Return 0, or the number of alternatives where a choice is still to be made."""
+    def _walk(self, run: _Run, nodes: Sequence[Node], start: int, outcome: Outcome) -> int | None:
+        """Run a step to its end.
+
+        Return 0, or the number of alternatives where a choice is still to be made, or None where it cannot be taken.
+        """
         number, made = start, 0
         before = tuple(tuple(v) for v in run.memory)
         for _ in range(LOCAL_STEPS):
@@ -168,6 +171,9 @@ class Interpreter:
                 case Assign(Read(name, index), value):
                     at = 0 if index is None else self._value(run, index)
                     run.memory[self._index[name]][at] = self._value(run, value)
+                case Guard(cond):
+                    if not self._value(run, cond):
+                        return None
                 case Branch(cond):
                     following = node.next[0] if self._value(run, cond) else node.next[1]
                 case Choose(name, count):

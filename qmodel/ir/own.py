@@ -31,7 +31,7 @@ def bind(program: Program, thread: Thread, expr: Expr) -> Expr:
 
 
 def _tasks_on(program: Program, cpu: int) -> list[Thread]:
-    return [t for t in program.threads if t.cpu == cpu and t.kind != "softirq"]
+    return [t for t in program.threads if t.cpu == cpu and t.kind in {"task", "environment"}]
 
 
 def _enabled_at(program: Program, thread: Thread) -> frozenset[int]:

@@ -31,6 +31,8 @@ LAST_SENT = "__last_sent"
 """Ghost array: for each flow 1 + the greatest index of a packet on the wire, 0 when none is."""
 PENDING = "__pending"
 """Prefix of the ghost array of a softirq: whether it is raised, for each CPU."""
+BOUND = "buffer-bound"
+"""Not a property of the model: a store buffer was full, so that the search is not complete."""
 BUDGET = "__left"
 """Prefix of the ghost variable that counts what is left of a budget."""
 
@@ -67,7 +69,7 @@ class Variable:
 
 
 EventKind = Literal[
-    "lock", "unlock", "load", "store", "atomic", "list", "wire", "free", "choose", "softirq", "wait", "check", "birth"
+    "lock", "unlock", "load", "store", "atomic", "list", "wire", "free", "choose", "softirq", "wait", "flush"
 ]
 
 
@@ -127,7 +129,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """At the start of a step only: the step can be taken where the condition holds.
+    """The step, or what is left of it after a choice, can be taken only where the condition holds.
 
     lock: the lock that is waited for, for the search of deadlocks; None for any other wait.
     """
@@ -190,7 +192,8 @@ class LocalVariable:
     site: Site
 
 
-ThreadKind = Literal["task", "softirq", "environment"]
+ThreadKind = Literal["task", "softirq", "environment", "buffer"]
+"""What a thread is: a `buffer` commits the stores of a CPU that nobody else has seen yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +290,11 @@ class Program:
     def cpus(self) -> int:
         """Number of CPUs that have a thread."""
         return 1 + max((t.cpu for t in self.threads), default=0)
+
+    @property
+    def buffers(self) -> frozenset[int]:
+        """The threads that commit stores of a CPU; they do not count as context switches."""
+        return frozenset(t.tid for t in self.threads if t.kind == "buffer")
 
     def template_of(self, tid: int) -> Template:
         """Return the code of a thread."""

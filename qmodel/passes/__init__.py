@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from qmodel.ir.program import Program
 
 
-def lower(program: Program, model: str = "sc") -> Program:
-    """Return the program that an engine runs under a memory model, without any reduction."""
-    program = memory.lower(context.add(program), model)
+def lower(program: Program, model: str = "sc", buffer: int = memory.BUFFER) -> Program:
+    """Return the program that an engine runs under a memory model, without any reduction.
+
+    buffer: how many stores of a CPU may be pending at once. Raises UnknownMemoryError.
+    """
+    program = memory.lower(program, model, buffer)
     return locks.prune(domains.add(packets.add(program)))

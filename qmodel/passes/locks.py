@@ -13,7 +13,7 @@ from qmodel.ir.expr import Apply, Const, Local, Own, Read, apply
 from qmodel.ir.flow import forward
 from qmodel.ir.graph import simplify
 from qmodel.ir.program import Assign, Fail, Guard, Node, Nop, Program, Template
-from qmodel.passes.memory import OWN_HOLD
+from qmodel.passes.memory.meaning import OWN_HOLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,11 @@ def maybe_held(program: Program, template: Template) -> list[_Held]:
 
 
 def _after(program: Program, node: Node, held: _Held, *, sure: bool) -> _Held:
+    access = node.access
+    if access is not None and access.name == "spin_unlock" and isinstance(access.place, Read):
+        # Others may see it later; for this thread the lock is gone.
+        lock = access.place
+        return held - {lock} if _fixed(lock.index) else frozenset(h for h in held if h.var != lock.var or not sure)
     match node.instruction:
         case Assign(Read(var, index) as lock, value) if program.variables[var].domain.kind == "lock":
             if value == OWN_HOLD:

@@ -13,7 +13,7 @@ from qmodel.ir.expr import Apply, Const, Domain, Expr, Local, apply, queue_lengt
 from qmodel.ir.flow import defines, live_before
 from qmodel.ir.graph import Piece, Skip, expand, simplify
 from qmodel.ir.program import Assign, Branch, Drop, Node, Program, Show, Template
-from qmodel.passes.memory import OWN_HANDS, leak, where_is
+from qmodel.passes.memory.meaning import OWN_HANDS, leak, where_is
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,17 +3,21 @@
 Columns are as wide as their content. Where they do not fit side by side they overlap: as a row holds one event, its
 text may run on over the idle cells to its right, and where it starts shows whose event it is. The first that fits:
 
-1. a column per CPU, and a last one with the shared state that each event changed;
-2. the same, the columns of the CPUs overlapping, but no head shortened;
-3. the columns of the CPUs alone, and what changed below its event;
-4. the same, overlapping; what would leave the page is shortened.
+1. a column per CPU, and a last one with the shared state that each event changed; whatever may share a row does;
+2. the same; what may share a row does so where there is room;
+3. the same, the columns of the CPUs overlapping, but no head shortened;
+4. the columns of the CPUs alone, and what changed below its event;
+5. the same, overlapping; what would leave the page is shortened.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
-from qmodel.views.lanes import Lane, Row
+from qmodel.views.lanes import Picture, Row
 from qmodel.views.words import shorten
 
 WIDTH = 75
@@ -22,47 +26,92 @@ _GAP = _GAPS[-1]
 _NARROWEST = 14
 """How far apart overlapping columns begin at least, where there are few enough."""
 _STATE = "state"
+_JOINT = "; "
 
 
-def draw(lanes: list[Lane], rows: list[Row]) -> list[str]:
-    """Return the picture of some rows, its heads first."""
-    heads = [len(lane.head) for lane in lanes]
-    widths = [max(head, _widest(rows, n)) for n, head in enumerate(heads)]
-    starts = _with_state(heads, widths, rows)
-    if starts:
-        last = len(lanes)
-        head = {**dict(enumerate(lane.head for lane in lanes)), last: _STATE}
-        return [_line(head, starts), *(_line({**row.cells, last: _state(row)}, starts) for row in rows)]
+def draw(picture: Picture) -> list[str]:
+    """Return the lines of a picture, its heads first."""
+    heads = [len(head) for head in picture.heads]
+    with_state = _with_state(heads, picture.rows)
+    if with_state:
+        *starts, state = with_state
+        lines = [_line({**dict(zip(starts, picture.heads, strict=True)), state: _STATE})]
+        for row in _joined(picture.rows, partial(_has_room, starts)):
+            width = (state - _GAP if row.notes else WIDTH) - starts[row.lane]
+            lines.append(_line({starts[row.lane]: _remarked(row, width), state: _state(row)}))
+        return lines
+    widths = _widths(heads, picture.rows)
     starts = _side_by_side(widths) or _overlapping(widths, heads) or _squeezed(widths)
-    lines = _heads(lanes, starts)
-    for row in rows:
-        lines += [_line(row.cells, starts), *_below(row, starts)]
+    lines = _heads(picture.heads, starts)
+    for row in _joined(picture.rows, partial(_has_room, starts)):
+        start = starts[row.lane]
+        lines.append(_line({start: _remarked(row, WIDTH - start)}))
+        lines += [_line({start + 4: note}) for note in row.notes]
     return lines
 
 
-def _with_state(heads: list[int], widths: list[int], rows: list[Row]) -> list[int] | None:
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _joined(rows: Sequence[Row], fits: Callable[[Row], bool]) -> list[Row]:
+    """Return rows in which those that may and can stand behind the one above do so: two in one at most."""
+    joined: list[Row] = []
+    for row in rows:
+        if row.joins and _JOINT not in joined[-1].text:
+            both = replace(joined[-1], text=joined[-1].text + _JOINT + row.text)
+            if fits(both):
+                joined[-1] = both
+                continue
+        joined.append(row)
+    return joined
+
+
+def _has_room(starts: Sequence[int], row: Row) -> bool:
+    """Tell whether a row ends before the column of the next CPU; the state is idle beside a row that changes none."""
+    following = row.lane + 1
+    end = starts[following] - _GAP if following < len(starts) else WIDTH
+    return starts[row.lane] + len(row.text) <= end
+
+
+def _remarked(row: Row, width: int) -> str:
+    """Return the text with its remark, if that is not too wide."""
+    text = f"{row.text}  {row.remark}".rstrip()
+    return text if len(text) <= width else row.text
+
+
+def _state(row: Row) -> str:
+    return ", ".join(row.notes)
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+
+
+def _with_state(heads: list[int], rows: Sequence[Row]) -> list[int] | None:
     """Return where columns begin, the last of them for the state, or None where it does not fit or is not needed."""
     changing = [row for row in rows if row.notes]
     if not changing:
         return None
     state = max(len(_STATE), *(len(_state(row)) for row in changing))
-    starts = _side_by_side([*widths, state])
-    if starts:
-        return starts
+    roomy = [replace(row, text=_remarked(row, WIDTH)) if row.notes else row for row in _joined(rows, lambda _: True)]
+    for widths in (_widths(heads, roomy), _widths(heads, rows)):
+        starts = _side_by_side([*widths, state])
+        if starts:
+            return starts
     beside = [_widest(changing, n) for n in range(len(heads))]
     beside[-1] = max(beside[-1], heads[-1])
-    starts = _overlapping([max(width, text + _GAP + state) for width, text in zip(widths, beside, strict=True)], heads)
+    widths = [max(width, text + _GAP + state) for width, text in zip(_widths(heads, rows), beside, strict=True)]
+    starts = _overlapping(widths, heads)
     if starts:
         starts.append(max(start + width for start, width in zip(starts, beside, strict=True)) + _GAP)
     return starts
 
 
-def _widest(rows: list[Row], lane: int) -> int:
-    return max((len(row.cells.get(lane, "")) for row in rows), default=0)
+def _widths(heads: list[int], rows: Sequence[Row]) -> list[int]:
+    return [max(head, _widest(rows, lane)) for lane, head in enumerate(heads)]
 
 
-def _state(row: Row) -> str:
-    return ", ".join(row.notes)
+def _widest(rows: Sequence[Row], lane: int) -> int:
+    return max((len(row.text) for row in rows if row.lane == lane), default=0)
 
 
 def _side_by_side(widths: list[int]) -> list[int] | None:
@@ -95,29 +144,23 @@ def _squeezed(widths: list[int]) -> list[int]:
     return starts
 
 
-def _heads(lanes: list[Lane], starts: list[int]) -> list[str]:
+# --- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _heads(heads: Sequence[str], starts: list[int]) -> list[str]:
     """Return the heads: `CPU0 (dev_queue_xmit)` on one line if all fit, else on two."""
-    heads = dict(enumerate(lane.head for lane in lanes))
-    line = _line(heads, starts)
-    if all(head in line for head in heads.values()):
+    line = _line(dict(zip(starts, heads, strict=True)))
+    if all(head in line for head in heads):
         return [line]
-    parts = {number: head.rpartition(" ") for number, head in heads.items()}
-    return [_line({n: p[0] for n, p in parts.items()}, starts), _line({n: p[2] for n, p in parts.items()}, starts)]
+    parts = [("", head) if head.startswith("(") else head.partition(" ")[::2] for head in heads]
+    return [_line(dict(zip(starts, half, strict=True))) for half in zip(*parts, strict=True)]
 
 
-def _line(cells: dict[int, str], starts: list[int]) -> str:
-    """Return a line: each text up to where the next one of the line begins."""
-    filled = sorted(number for number, text in cells.items() if text)
+def _line(cells: dict[int, str]) -> str:
+    """Return a line of texts by where they start, each up to where the next begins."""
+    filled = sorted(start for start, text in cells.items() if text)
     line = ""
-    for number, following in zip(filled, [*filled[1:], None], strict=True):
-        end = WIDTH if following is None else starts[following] - _GAP
-        line = line.ljust(starts[number]) + shorten(cells[number], end - starts[number])
+    for start, following in zip(filled, [*filled[1:], None], strict=True):
+        end = WIDTH if following is None else following - _GAP
+        line = line.ljust(start) + shorten(cells[start], end - start)
     return line.rstrip()
-
-
-def _below(row: Row, starts: list[int]) -> list[str]:
-    """Return what an event changed as lines of its own, indented below it."""
-    if not row.notes:
-        return []
-    start = starts[next(iter(row.cells))] + 4
-    return [(" " * start + shorten(note, WIDTH - start)).rstrip() for note in row.notes]

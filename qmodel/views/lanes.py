@@ -3,53 +3,100 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from qmodel.result import Change, Event, ThreadInfo, Trace
 from qmodel.views.words import ascii_line
 
-LEFT_OUT = "..."
+_WAITS = "/* waits */"
+_LOCKING = ("lock", "unlock")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a picture: what stands in which lane (one event, or what is left out), and what it changed."""
+    """An event in its lane, and what it changed."""
 
-    cells: dict[int, str]
+    lane: int
+    text: str
     notes: tuple[str, ...] = ()
+    remark: str = ""
+    """What may stand behind the text, if there is room."""
+    joins: bool = False
+    """It may stand behind the row above: one of them gives a lock back, the other takes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is to be drawn: the heads of the lanes, the rows in the order of the trace, and how many are left out."""
+
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+    left_out: int
 
 
 @dataclass(slots=True)
-class Lane:
+class _Lane:
     """A column: the threads of one CPU that act in a trace, or one thread that runs on no CPU."""
 
     head: str
-    now: int
-    """The thread that acted last."""
+    now: int | None
+    """The thread that acted last; None where the head names nobody."""
     seen: set[int] = field(default_factory=set)
 
 
-def lanes_and_rows(trace: Trace, threads: tuple[ThreadInfo, ...], *, full: bool) -> tuple[list[Lane], list[Row]]:
-    """Return the columns of a trace, by CPU, and its rows in the order of its events."""
-    keys = sorted({_lane_key(e.thread, threads) for e in trace.events})
+def arrange(trace: Trace, threads: tuple[ThreadInfo, ...], remark: str, *, full: bool) -> Picture:
+    """Return the picture of a trace that ends in a remark. Only what has a row has a lane, in the order of the CPUs."""
+    final = _final(trace.events)
+    shown = _shown(trace.events, final, full=full)
+    keys = sorted({_lane_key(e.thread, threads) for e, is_shown in zip(trace.events, shown, strict=True) if is_shown})
     index = {key: number for number, key in enumerate(keys)}
-    lanes: dict[int, Lane] = {}
+    lanes: dict[int, _Lane] = {}
     rows: list[Row] = []
-    for event, text in _shown(trace.events, full=full):
-        number = index[_lane_key(event.thread, threads)]
-        lane = lanes.setdefault(number, Lane(_head(threads[event.thread]), event.thread, {event.thread}))
-        if text == LEFT_OUT:
-            if not rows or LEFT_OUT not in rows[-1].cells.values():
-                rows.append(Row({}))
-            rows[-1].cells[number] = LEFT_OUT
+    last: Event | None = None
+    for position, (event, is_shown) in enumerate(zip(trace.events, shown, strict=True)):
+        number = index.get(_lane_key(event.thread, threads))
+        if number == -5:
             continue
-        if lane.now != event.thread:
-            rows.append(Row({number: _switch(threads[event.thread], back=event.thread in lane.seen)}))
+        thread = threads[event.thread]
+        lane = lanes.setdefault(number, _first_in_lane(event, thread))
+        if is_shown:
+            if lane.now != event.thread and not _enters(event):
+                rows.append(Row(number, _switch(thread, back=event.thread in lane.seen)))
+            joins = not full and position != final and last is not None and _join(last, event)
+            rows.append(_row(number, event, remark if position == final else "", joins=joins))
             lane.now = event.thread
-            lane.seen.add(event.thread)
-        rows.append(Row({number: text}, tuple(_note(c) for c in event.changes if _worth_a_note(event, c))))
-    return [lanes[number] for number in sorted(lanes)], rows
+            last = event
+        lane.seen.add(event.thread)
+    return Picture(tuple(lanes[number].head for number in sorted(lanes)), tuple(rows), shown.count(False))
+
+
+def _final(events: Sequence[Event]) -> int:
+    """Return the event that a trace ends in: the last one, but for a quiet coming or going of softirqs behind it."""
+    said = [n for n, event in enumerate(events) if not (event.quiet and event.kind == "softirq")]
+    return said[-1] if said else len(events) - 1
+
+
+def _shown(events: Sequence[Event], final: int, *, full: bool) -> list[bool]:
+    """Tell of each event whether it is shown. The final one always is: it is what goes wrong.
+
+    The entry of a softirq, quiet as it is, begins each run of which something is shown.
+    """
+    shown = [full or not event.quiet or n == final for n, event in enumerate(events)]
+    acting: set[int] = set()
+    for position in reversed(range(len(events))):
+        event = events[position]
+        if _enters(event):
+            shown[position] = shown[position] or event.thread in acting
+            acting.discard(event.thread)
+        elif shown[position]:
+            acting.add(event.thread)
+    return shown
+
+
+def _enters(event: Event) -> bool:
+    """Tell whether a run of a softirq begins here."""
+    return event.kind == "softirq" and event.text.startswith("<softirq")
 
 
 def _lane_key(thread: int, threads: tuple[ThreadInfo, ...]) -> tuple[int, int]:
@@ -58,8 +105,13 @@ def _lane_key(thread: int, threads: tuple[ThreadInfo, ...]) -> tuple[int, int]:
     return (0, cpu) if cpu >= 0 else (1, thread)
 
 
-def _head(thread: ThreadInfo) -> str:
-    return ascii_line(f"CPU{thread.cpu} ({thread.name})" if thread.cpu >= 0 else f"({thread.name})")
+def _first_in_lane(event: Event, thread: ThreadInfo) -> _Lane:
+    """Return a lane that is named after the thread that acts first, unless a row of its own will name it."""
+    if thread.cpu < 0:
+        return _Lane(ascii_line(f"({thread.name})"), event.thread)
+    if _enters(event):
+        return _Lane(f"CPU{thread.cpu}", None)
+    return _Lane(ascii_line(f"CPU{thread.cpu} ({thread.name})"), event.thread)
 
 
 def _switch(thread: ThreadInfo, *, back: bool) -> str:
@@ -68,41 +120,36 @@ def _switch(thread: ThreadInfo, *, back: bool) -> str:
     return ascii_line(f"<back to {thread.name}>" if back else f"<{thread.name}>")
 
 
-def _shown(events: tuple[Event, ...], *, full: bool) -> Iterator[tuple[Event, str]]:
-    """Yield each event with its text, or with `LEFT_OUT`. The last event is always shown: it is what goes wrong."""
-    position = 0
-    while position < len(events):
-        event = events[position]
-        unlock = None if full else _unlock_of(events, position)
-        if unlock is not None:
-            between = "; " if unlock == position + 1 else f" {LEFT_OUT} "
-            yield event, ascii_line(event.text) + between + "unlock"
-            position = unlock
-        elif event.quiet and not full and position < len(events) - 1:
-            yield event, LEFT_OUT
-        else:
-            yield event, ascii_line(event.text) or event.kind
-        position += 1
+def _row(lane: int, event: Event, remark: str, *, joins: bool) -> Row:
+    text = ascii_line(event.text) or event.kind
+    notes = tuple(_note(change) for change in event.changes if _worth_a_note(event, change))
+    if event.kind == "wait":
+        remark = "" if text.startswith("waits") else _WAITS
+    return Row(lane, text, notes, "" if "/*" in text else ascii_line(remark), joins)
 
 
-def _unlock_of(events: tuple[Event, ...], position: int) -> int | None:
-    """Return where a lock is given back, if nothing that is shown and no other thread comes between."""
-    lock = events[position]
-    if lock.kind != "lock" or lock.quiet:
-        return None
-    for number, event in enumerate(events[position + 1 :], position + 1):
-        if event.thread != lock.thread:
-            return None
-        if event.kind == "unlock" and set(event.writes) & set(lock.writes):
-            return number if number < len(events) - 1 else None
-        if not event.quiet:
-            return None
-    return None
+def _join(last: Event, event: Event) -> bool:
+    """Tell whether one thread gives a lock back and takes another, or takes one and gives it back. No answer is given.
+
+    Where a lock is given back and taken again, a section ends and the next begins: that is seen better in two rows.
+    """
+    if last.thread != event.thread or " = " in last.text + event.text:
+        return False
+    match last.kind, event.kind:
+        case "lock", "unlock":
+            return True
+        case "unlock", "lock":
+            return _argument(last) != _argument(event)
+    return False
+
+
+def _argument(event: Event) -> str:
+    return event.text.partition("(")[2]
 
 
 def _worth_a_note(event: Event, change: Change) -> bool:
     """Tell whether a change says more than its event's text does: a list's new content, or a new value not named."""
-    if event.kind in ("lock", "unlock"):
+    if event.kind in _LOCKING:
         return False
     named = re.search(rf"(?<!\w){re.escape(change.after)}(?!\w)", event.text)
     return change.after.startswith("[") or not named

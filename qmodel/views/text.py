@@ -28,11 +28,11 @@ _CODES = {"good": "32", "bad": "1;31", "open": "33", "faint": "2", "head": "1"}
 _Paint = Callable[[str, str], str]
 
 
-def report(report: Report, *, color: bool, width: int, pictures: bool = True) -> str:
+def report(report: Report, *, color: bool, width: int, pictures: bool = True, full: bool = False) -> str:
     """Return the report in so many columns.
 
     Without pictures, a run that is refuted as expected has its row alone. A picture is never wider than
-    `kernel.WIDTH` nor made narrower.
+    `kernel.WIDTH` nor made narrower; `full` shows every access in it.
     """
     paint: _Paint = _colored if color else _plain
     blocks: list[list[str]] = []
@@ -42,7 +42,7 @@ def report(report: Report, *, color: bool, width: int, pictures: bool = True) ->
         blocks.append(_head(runs[0].model, common, width, paint) + _table(runs, own, width, paint))
         for run, differing in zip(runs, own, strict=True):
             if run.outcome.verdict is not Verdict.HOLDS and (pictures or not run.as_expected):
-                blocks += _findings(run, differing, width, paint, pictures=pictures)
+                blocks += _findings(run, differing, width, paint, pictures=pictures, full=full)
         blocks += [_measures(run, differing, width, paint) for run, differing in zip(runs, own, strict=True)]
     blocks.append(_summary(report.runs, width, paint))
     return "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
@@ -133,24 +133,31 @@ def _details(run: Run, differing: list[Setting]) -> list[str]:
     return [part for part in parts if part]
 
 
-def _findings(run: Run, differing: list[Setting], width: int, paint: _Paint, *, pictures: bool) -> list[list[str]]:
-    """Return the verdict on each property, and the picture that says most."""
-    properties = run.outcome.properties
-    name_width = max((len(p.name) for p in properties), default=0)
-    verdict_width = max((len(p.verdict.value) for p in properties), default=0)
+def _findings(
+    run: Run, differing: list[Setting], width: int, paint: _Paint, *, pictures: bool, full: bool
+) -> list[list[str]]:
+    """Return the verdict on each property, those that hold in a row, and the picture that says most."""
+    traced = sorted((p for p in run.outcome.properties if p.trace), key=lambda p: _interest(run, p))
+    drawn = traced[0] if traced and pictures else None
+    bad = [p for p in run.outcome.properties if p.verdict is not Verdict.HOLDS]
+    name_width = max((len(p.name) for p in bad), default=0)
+    verdict_width = max((len(p.verdict.value) for p in bad), default=0)
     lines = [_title(run, differing, paint)]
-    for prop in properties:
+    for prop in bad:
         verdict = f"  {prop.name:{name_width}}  {prop.verdict.value}"
         column = " " * (name_width + verdict_width + 6)
-        why = paragraph(_why(prop), width, column)
+        why = paragraph(_why(prop, drawn=prop is drawn), width, column)
         lines.append(paint(_property_tone(run, prop), verdict) + "".join(why[:1])[len(verdict) :])
         lines += why[1:]
-    refuted = sorted((p for p in properties if p.trace), key=lambda p: _interest(run, p))
-    if not refuted or not pictures:
+    held = [p.name for p in run.outcome.properties if p.verdict is Verdict.HOLDS]
+    if held:
+        first = "  holds: " if len(held) == 1 else "  hold: "
+        lines += [paint("good", line) for line in paragraph(", ".join(held), width, _INDENT, first)]
+    if drawn is None:
         return [lines]
-    blocks = [lines, kernel.picture(run, refuted[0]).splitlines()]
-    if refuted[1:]:
-        others = ", ".join(p.name for p in refuted[1:])
+    blocks = [lines, kernel.picture(run, drawn, full=full).splitlines()]
+    if traced[1:]:
+        others = ", ".join(p.name for p in traced[1:])
         blocks.append([*paragraph(f"Pictures of {others} as well:", width), *_command(run.command, width)])
     return blocks
 
@@ -159,21 +166,17 @@ def _title(run: Run, differing: list[Setting], paint: _Paint) -> str:
     return paint("head", ascii_line(f"{variant_name(run)} {settings_text(differing)}").strip() + ":")
 
 
-def _why(prop: PropertyResult) -> str:
+def _why(prop: PropertyResult, *, drawn: bool) -> str:
+    """Return how long the trace is, and what was violated unless the picture tells."""
     steps = [count(len(prop.trace.steps), "step"), count(prop.trace.switches, "switch")] if prop.trace else []
-    return ": ".join(part for part in (", ".join(steps), prop.why) if part)
+    return ": ".join(part for part in (", ".join(steps), "" if drawn else prop.why) if part)
 
 
 def _property_tone(run: Run, prop: PropertyResult) -> str:
-    match prop.verdict:
-        case Verdict.HOLDS:
-            return "good"
-        case Verdict.INCONCLUSIVE:
-            return "open"
-        case Verdict.REFUTED:
-            if run.expected is None:
-                return "open"
-            return "good" if prop.name in run.expected.properties else "bad"
+    """Return the tone of a property that does not hold."""
+    if prop.verdict is Verdict.INCONCLUSIVE or run.expected is None:
+        return "open"
+    return "good" if prop.name in run.expected.properties else "bad"
 
 
 def _interest(run: Run, prop: PropertyResult) -> tuple[bool, int]:

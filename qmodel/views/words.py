@@ -16,6 +16,9 @@ Param = int | tuple[int, ...]
 _ASCII = str.maketrans(
     {"…": "...", "→": "->", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "\u2013": "-", "\u2014": "-"}
 )
+_TOGETHER = re.compile(r"\[[^][]{,30}\]| ==? ")
+_BLANK = "\0"
+"""A blank at which no line ends."""
 _IDENTIFIER = re.compile(r"\w+")
 _SHORT = 6
 """Names up to this length are never shortened."""
@@ -40,14 +43,18 @@ def shorten(text: str, width: int) -> str:
 
 
 def paragraph(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
-    """Return the text as lines of at most so many columns; `first` begins the first line in the place of `indent`."""
-    return textwrap.wrap(
-        ascii_line(text),
+    """Return the text as lines of at most so many columns; `first` begins the first line in the place of `indent`.
+
+    Lists of packets, and a name and its value, stay in one line: `gso_skb = [a1 a0]`.
+    """
+    lines = textwrap.wrap(
+        _TOGETHER.sub(lambda found: found[0].replace(" ", _BLANK), ascii_line(text)),
         max(width, len(indent) + 1),
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
+    return [line.replace(_BLANK, " ").rstrip() for line in lines]
 
 
 def number(value: int) -> str:

@@ -172,6 +172,7 @@ class _Requeue(Script):
 
     def net_tx_action(self) -> None:
         self.step("net_tx_action")
+        self.quiet(1, "softirq", "<softirq net_tx_action>")
         self.quiet(1, "atomic", "clear_bit(SCHED, &sched)", sched="0")
         self.take_on_cpu1("root_lock")
         self.quiet(1, "store", "running = true", running="true")
@@ -283,7 +284,7 @@ def first_only() -> Run:
     s.step("dev_requeue_skb")
     s.event(0, "list", "__skb_queue_head(&gso_skb, a0)", gso_skb="[a0]")
     s.event(0, "store", "qlen++", qlen="1")
-    s.event(0, "fail", "return /* the last hold on a1 */")
+    s.event(0, "fail", "return")
     leak = PropertyResult(
         "no-leak",
         "every skb is sent, freed or still queued",
@@ -352,6 +353,7 @@ def softirq() -> Run:
     s.event(1, "wire", "ndo_start_xmit(b0) = NETDEV_TX_OK", wire="[b0]")
     s.give(1, "seqlock", "q->seqlock")
     s.step("net_tx_action")
+    s.quiet(3, "softirq", "<softirq net_tx_action>")
     s.event(3, "atomic", "clear_bit(__QDISC_STATE_SCHED, &q->state)", state="0")
     trylock(3, "CPU1 (net_tx_action)")
     s.step("pfifo_fast_dequeue")

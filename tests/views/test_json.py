@@ -50,7 +50,7 @@ def test_keys_of_a_run() -> None:
 
 def test_keys_of_an_access() -> None:
     """An access names its step, its place in the source and what it changed."""
-    access = parsed(tail())["runs"][0]["properties"][0]["trace"]["steps"][4]
+    access = parsed(tail())["runs"][0]["properties"][0]["trace"]["steps"][5]
     assert {
         "step": 2,
         "alternative": 0,
@@ -59,7 +59,7 @@ def test_keys_of_an_access() -> None:
         "function": "dequeue_skb",
         "text": "qlen--",
         "file": "specs/requeue.py",
-        "line": 45,
+        "line": 46,
         "changes": {"qlen": ["1", "0"]},
     } == access
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,29 +13,50 @@ from qmodel.result import Change, Event, MeasureResult, PropertyResult, Report, 
 from qmodel.views import kernel
 from tests.views.samples import XMIT0, XMIT1, first_only, measured, outcome, run, tail
 
-KINDS = ("lock", "unlock", "load", "store", "list", "wire", "softirq", "wait")
+KINDS = ("lock", "unlock", "load", "store", "list", "wire", "softirq", "wait", "fail")
+VIOLATES = "  /* violates p */"
 
 
 def event(
     thread: int, text: str, kind: str = "load", *, quiet: bool = False, changes: tuple[Change, ...] = ()
 ) -> Event:
     """Return an event of which only this matters."""
-    writes = ("lock",) if kind in ("lock", "unlock") else ()
-    return Event(thread, "f", text, kind, "m.py", 1, text, changes, (), writes, quiet=quiet)
+    return Event(thread, "f", text, kind, "m.py", 1, text, changes, quiet=quiet)
+
+
+def lock(thread: int, name: str, *, quiet: bool = False) -> Event:
+    """Return a spin_lock()."""
+    return event(thread, f"spin_lock(&{name})", "lock", quiet=quiet)
+
+
+def unlock(thread: int, name: str, *, quiet: bool = False) -> Event:
+    """Return a spin_unlock()."""
+    return event(thread, f"spin_unlock(&{name})", "unlock", quiet=quiet)
+
+
+def entry(thread: int, name: str = "net_tx_action") -> Event:
+    """Return the beginning of a run of a softirq, as engines write it."""
+    return event(thread, f"<softirq {name}>", "softirq", quiet=True)
 
 
 def run_of(
-    events: list[Event], threads: tuple[ThreadInfo, ...], initial: tuple[tuple[str, str], ...] = ()
+    events: list[Event],
+    threads: tuple[ThreadInfo, ...],
+    initial: tuple[tuple[str, str], ...] = (),
+    *,
+    name: str = "p",
+    story: tuple[str, ...] = ("Violated: p.",),
 ) -> tuple[Run, PropertyResult]:
     """Return a run that violates a property by these events, one a step."""
-    trace = Trace(tuple(Step(e.thread, 0, (e,)) for e in events), 0, initial, ("Violated: p.",))
-    prop = PropertyResult("p", "", Verdict.REFUTED, "", trace)
+    trace = Trace(tuple(Step(e.thread, 0, (e,)) for e in events), 0, initial, story)
+    prop = PropertyResult(name, "", Verdict.REFUTED, "", trace)
     return run("v", outcome(Verdict.REFUTED, threads, prop), None), prop
 
 
 def rows(events: list[Event], *threads: ThreadInfo, full: bool = False) -> list[str]:
-    """Return the rows of the picture of these events, without the heads."""
-    return kernel.picture(*run_of(events, threads), full=full).split("\n\n")[1].split("\n")[1:]
+    """Return the rows of the picture of these events, without the heads and without saying what is violated."""
+    blocks = kernel.picture(*run_of(events, threads), full=full).split("\n\n")
+    return blocks[1].replace(VIOLATES, "").split("\n")[1:]
 
 
 words = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -90,30 +111,35 @@ FOUR = (XMIT0, XMIT1, ThreadInfo("net_tx_action", 1, "softirq"), ThreadInfo("wak
 @settings(deadline=None)
 @given(TOKENS)
 def test_full_shows_every_event_in_the_order_of_the_trace(events: list[Event]) -> None:
-    """With `full`, rows and events are the same in number and order."""
-    shown = re.findall(r"\be\d+_", "\n".join(rows(events, *FOUR, full=True)))
+    """With `full`, each event has a row, in order, and nothing is said to be left out."""
+    shown = [m for line in rows(events, *FOUR, full=True) for m in re.findall(r"\be\d+_", line)[:1]]
     assert [e.text for e in events] == shown
+    assert "left out" not in kernel.picture(*run_of(events, FOUR), full=True)
 
 
 @settings(deadline=None)
 @given(TOKENS)
 def test_short_shows_what_is_not_quiet_in_the_order_of_the_trace(events: list[Event]) -> None:
-    """Without `full`, quiet events go, others stay in order; an unlock may stand in the row of its lock."""
-    lines = "\n".join(rows(events, *FOUR))
-    shown = re.findall(r"\be\d+_", lines)
-    loud = [e for e in events if not e.quiet or e is events[-1]]
-    folded = [e for e in loud if e.text not in shown]
-    assert [e.text for e in loud if e not in folded] == shown
-    assert {"unlock"} >= {e.kind for e in folded}
-    assert len(re.findall(r"; unlock|[.]{3} unlock", lines)) >= len(folded)
+    """Without `full`, quiet events go, others stay in order; how many went is said."""
+    text = kernel.picture(*run_of(events, FOUR))
+    shown = re.findall(r"\be\d+_", text)
+    assert [e.text for e in events if not e.quiet or e.text == shown[-1]] == shown
+    said = re.search(r"^\((\d+) access", text, re.MULTILINE)
+    assert len(events) - len(shown) == (int(said[1]) if said else 0)
 
 
 @settings(deadline=None)
 @given(TOKENS)
-def test_never_two_rows_of_dots(events: list[Event]) -> None:
-    """What is left out on several CPUs at once is one row, not several."""
-    dots = [set(line.split()) == {"..."} for line in rows(events, *FOUR)]
-    assert (True, True) not in set(pairwise(dots))
+def test_a_row_is_an_event_or_two_locks(events: list[Event]) -> None:
+    """At most two events share a row: a lock that is given back and one that is taken, by one thread."""
+    by_text = {e.text: e for e in events}
+    for line in rows(events, *FOUR):
+        found = [by_text[text] for text in re.findall(r"\be\d+_", line)]
+        if len(found) > 1:
+            assert {"lock", "unlock"} == {e.kind for e in found}
+            assert 1 == len({e.thread for e in found})
+            assert 2 == len(found)
+            assert events[-1] not in found
 
 
 @settings(deadline=None)
@@ -122,7 +148,7 @@ def test_events_start_in_the_column_of_their_cpu(events: list[Event]) -> None:
     """A row starts where the head of its CPU starts, also where columns overlap."""
     head, *lines = kernel.picture(*run_of(events, FOUR), full=True).split("\n\n")[1].split("\n")
     starts = {thread: head.find(f"CPU{FOUR[thread].cpu}") for thread in (0, 1, 2)} | {3: head.find("(waker)")}
-    rows_of = {m[0]: m.start() for line in lines if (m := re.search(r"e\d+_", line))}
+    rows_of = {m[0]: m.start() for line in lines if (m := re.search(r"\be\d+_", line))}
     assert [starts[e.thread] for e in events] == [rows_of[e.text] for e in events]
 
 
@@ -131,52 +157,143 @@ def test_only_cpus_with_events_have_a_column() -> None:
     assert "CPU0" not in kernel.picture(*run_of([event(1, "x")], (XMIT0, XMIT1)))
 
 
+def test_a_cpu_whose_every_event_is_left_out_has_no_column() -> None:
+    """What has no row has no column; the others keep theirs."""
+    shown = kernel.picture(*run_of([event(0, "q", quiet=True), event(1, "x"), event(2, "y")], FOUR))
+    assert "CPU0" not in shown
+    assert ["x", "<softirq net_tx_action>", "y"] == rows(
+        [event(0, "q", quiet=True), event(1, "x"), event(2, "y")], *FOUR
+    )
+
+
+@pytest.mark.parametrize(
+    ("quiet", "said"),
+    [
+        (0, ""),
+        (1, "(1 access that does not bear on this is left out; --full shows it)\n\n"),
+        (12, "(12 accesses that do not bear on this are left out; --full shows them)\n\n"),
+    ],
+)
+def test_what_is_left_out_is_counted_below(quiet: int, said: str) -> None:
+    """Quiet events leave no row, but a line under the picture."""
+    events = [*(event(0, f"q{n}", quiet=True) for n in range(quiet)), event(0, "x")]
+    text = kernel.picture(*run_of(events, (XMIT0,)))
+    assert f"\n\nCPU0 (dev_queue_xmit)\nx{VIOLATES}\n\n{said}Violated: p.\n" == text.removeprefix(
+        "requeue/v: memory=sc"
+    )
+
+
 def test_the_last_event_is_always_shown() -> None:
     """The event that violates the property is shown, quiet or not."""
-    assert ["...", "b"] == rows([event(0, "a", quiet=True), event(0, "b", quiet=True)], XMIT0)
+    assert ["b"] == rows([event(0, "a", quiet=True), event(0, "b", quiet=True)], XMIT0)
 
 
-def test_left_out_on_two_cpus_is_one_row() -> None:
-    """Quiet events of two CPUs in succession share a row of dots, each in its column."""
-    shown = rows([event(0, "a", quiet=True), event(1, "b", quiet=True), event(1, "c")], XMIT0, XMIT1)
-    assert [["...", "..."], ["c"]] == [line.split() for line in shown]
+def test_a_quiet_end_of_bottom_halves_is_not_what_goes_wrong() -> None:
+    """Behind the last access to memory, `local_bh_enable()` has no row; the row before it is the last."""
+    events = [lock(0, "l"), unlock(0, "l"), event(0, "local_bh_enable()", "softirq", quiet=True)]
+    assert ["spin_lock(&l)", "spin_unlock(&l)"] == rows(events, XMIT0)
+    assert f"spin_unlock(&l){VIOLATES}\n" in kernel.picture(*run_of(events, (XMIT0,)))
 
 
-def test_lock_and_unlock_with_only_quiet_between_are_one_row() -> None:
-    """A critical section in which nothing matters is one row."""
-    section = [event(0, "spin_lock(&l)", "lock"), event(0, "q", quiet=True), event(0, "spin_unlock(&l)", "unlock")]
-    assert ["spin_lock(&l) ... unlock", "x"] == rows([*section, event(0, "x")], XMIT0)
+# --- what is violated -----------------------------------------------------------------------------------------------
 
 
-def test_empty_critical_section_is_one_row() -> None:
-    """A critical section with nothing in it shows no dots."""
-    section = [event(0, "spin_lock(&l)", "lock"), event(0, "spin_unlock(&l)", "unlock")]
-    assert ["spin_lock(&l); unlock", "x"] == rows([*section, event(0, "x")], XMIT0)
+@pytest.mark.parametrize("kind", ["store", "fail"])
+def test_the_last_row_says_what_it_violates(kind: str) -> None:
+    """An access that was made, or that failed, is marked with the property; those before it are not."""
+    shown = kernel.picture(*run_of([event(0, "a"), event(0, "b", kind)], (XMIT0,)))
+    assert "\na\nb  /* violates p */\n\n" in shown
+
+
+def test_a_comment_is_not_followed_by_another() -> None:
+    """A text that has a comment gets none."""
+    assert "x /* y */\n" in kernel.picture(*run_of([event(0, "x /* y */", "fail")], (XMIT0,)))
+
+
+def test_what_is_violated_is_left_out_where_there_is_no_room() -> None:
+    """A text is not shortened for the sake of the remark."""
+    long = "f(" + "x, " * 19 + "y)"
+    shown = kernel.picture(*run_of([event(0, long)], (XMIT0,)))
+    assert f"\n{long}\n" in shown
+
+
+def test_a_remark_keeps_clear_of_the_state() -> None:
+    """The last row has its text, the remark and the state, in this order and apart."""
+    shown = kernel.picture(*run_of([event(0, "qlen++", changes=(Change("qlen", "0", "1"),))], (XMIT0,)))
+    assert re.search(r"^qlen\+\+  /\* violates p \*/ {2,}qlen: 1$", shown, re.MULTILINE)
+
+
+def test_deadlock_says_who_waits() -> None:
+    """In a deadlock, the locks that are waited for are marked, and the end is called by its name."""
+    events = [event(0, "spin_lock(&b)", "wait"), event(1, "waits for x == 1", "wait")]
+    shown = kernel.picture(*run_of(events, (XMIT0, XMIT1), name="deadlock"))
+    assert "\nspin_lock(&b)  /* waits */\n" in shown
+    assert "waits for x == 1\n\n *** DEADLOCK ***\n\nViolated: p.\n" in shown
+    assert "violates" not in shown
+
+
+def test_witness_violates_nothing() -> None:
+    """The run to a measure's maximum ends in an access like any other."""
+    made, prop = run_of([event(0, "x")], (XMIT0,))
+    assert "\nx\n\nViolated: p. m = 1 was" in kernel.witness(
+        replace(made, outcome=replace(made.outcome, complete=False)), MeasureResult("m", "", 1, prop.trace)
+    )
+
+
+# --- locks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([lock(0, "l"), unlock(0, "l")], ["spin_lock(&l); spin_unlock(&l)"]),
+        ([lock(0, "l"), event(0, "q", quiet=True), unlock(0, "l")], ["spin_lock(&l); spin_unlock(&l)"]),
+        ([unlock(0, "a"), lock(0, "b")], ["spin_unlock(&a); spin_lock(&b)"]),
+        ([unlock(0, "l"), lock(0, "l")], ["spin_unlock(&l)", "spin_lock(&l)"]),
+        ([lock(0, "a"), lock(0, "b")], ["spin_lock(&a)", "spin_lock(&b)"]),
+        ([lock(0, "a"), unlock(0, "a"), lock(0, "b")], ["spin_lock(&a); spin_unlock(&a)", "spin_lock(&b)"]),
+        ([lock(0, "l"), event(0, "x"), unlock(0, "l")], ["spin_lock(&l)", "x", "spin_unlock(&l)"]),
+        ([lock(0, "l", quiet=True), unlock(0, "l", quiet=True)], []),
+        (
+            [event(0, "spin_trylock(&l) = true", "lock"), unlock(0, "l")],
+            ["spin_trylock(&l) = true", "spin_unlock(&l)"],
+        ),
+    ],
+)
+def test_giving_back_and_taking_share_a_row(events: list[Event], expected: list[str]) -> None:
+    """A section in which nothing matters is one row, and so are the two ends of neighbouring sections."""
+    assert [*expected, "x"] == rows([*events, event(0, "x")], XMIT0)
+
+
+def test_full_has_a_row_for_each_lock() -> None:
+    """With `full`, nothing shares a row."""
+    events = [lock(0, "l"), unlock(0, "l"), event(0, "x")]
+    assert ["spin_lock(&l)", "spin_unlock(&l)", "x"] == rows(events, XMIT0, full=True)
 
 
 def test_lock_and_unlock_around_another_thread_are_two_rows() -> None:
-    """A critical section that another thread's event falls into is not folded, even if that event is quiet."""
-    section = [event(0, "lock", "lock"), event(1, "q", quiet=True), event(0, "unlock", "unlock"), event(0, "x")]
-    assert ["lock", "...", "unlock", "x"] == [line.strip() for line in rows(section, XMIT0, XMIT1)]
+    """A section that another thread's row falls into is not one row."""
+    shown = rows([lock(0, "l"), event(1, "y"), unlock(0, "l"), event(0, "x")], XMIT0, XMIT1)
+    assert ["spin_lock(&l)", "y", "spin_unlock(&l)", "x"] == [line.strip() for line in shown]
 
 
 def test_unlock_that_violates_is_a_row_of_its_own() -> None:
-    """The last event is not folded into the row of its lock."""
-    section = [event(0, "lock", "lock"), event(0, "q", quiet=True), event(0, "unlock", "unlock")]
-    assert ["lock", "...", "unlock"] == rows(section, XMIT0)
+    """The last event shares no row: it is what goes wrong."""
+    assert ["spin_lock(&l)", "spin_unlock(&l)"] == rows([lock(0, "l"), unlock(0, "l")], XMIT0)
 
 
-def test_only_the_unlock_of_the_same_lock_is_folded() -> None:
-    """Locks that are handed over from one to the next are no critical section."""
-    other = replace(event(0, "spin_unlock(&b)", "unlock"), writes=("b",))
-    events = [event(0, "spin_lock(&a)", "lock"), other, event(0, "x")]
-    assert ["spin_lock(&a)", "spin_unlock(&b)", "x"] == rows(events, XMIT0)
+def test_two_locks_in_a_row_keep_out_of_the_next_cpu() -> None:
+    """Where two would run into the column of another CPU, each has its row; the state's column is free there."""
+    changed = (Change("child", "[]", "[" + "a0 " * 6 + "a0]"),)
+    events = [lock(n, "root_lock") for n in (0, 1)]
+    events = [step for e in events for step in (e, unlock(e.thread, "root_lock"))]
+    shown = rows([*events, event(1, "x", changes=changed)], XMIT0, XMIT1)
+    assert ["spin_lock(&root_lock)", "spin_unlock(&root_lock)", "spin_lock(&root_lock); spin_unlock(&root_lock)"] == [
+        line.strip() for line in shown[:3]
+    ]
 
 
-def test_quiet_lock_is_left_out() -> None:
-    """A lock that does not matter is not shown for the sake of its unlock."""
-    section = [event(0, "lock", "lock", quiet=True), event(0, "unlock", "unlock", quiet=True)]
-    assert ["...", "x"] == rows([*section, event(0, "x")], XMIT0)
+# --- columns --------------------------------------------------------------------------------------------------------
 
 
 def test_threads_without_a_cpu_come_last_each_in_its_column() -> None:
@@ -204,17 +321,53 @@ def test_state_begins_behind_every_head() -> None:
     assert [head.index("state")] * 2 == [line.index("qlen") for line in shown]
 
 
-def test_softirq_and_return_are_told() -> None:
+SOFTIRQ0 = ThreadInfo("net_tx_action", 0, "softirq")
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_each_run_of_a_softirq_is_told_once(full: bool) -> None:  # noqa: FBT001
+    """A second run is told although the same thread acted last in the column; going on is not."""
+    events = [event(0, "a"), entry(1), event(1, "b"), event(1, "c"), entry(1), event(1, "d"), event(0, "e")]
+    told = "<softirq net_tx_action>"
+    assert ["a", told, "b", "c", told, "d", "<back to dev_queue_xmit>", "e"] == rows(events, XMIT0, SOFTIRQ0, full=full)
+
+
+def test_a_run_is_told_where_it_begins() -> None:
+    """What another CPU does between the entry and the first access stands between them."""
+    events = [event(0, "a"), entry(2), event(1, "b"), event(2, "c")]
+    shown = rows(events, XMIT0, XMIT1, SOFTIRQ0)
+    assert ["a", "<softirq net_tx_action>", "b", "c"] == [line.strip() for line in shown]
+
+
+def test_a_run_of_which_nothing_is_shown_is_left_out() -> None:
+    """A softirq that does nothing to the point has no row, and the task in its column does not come back from it."""
+    events = [event(0, "a"), entry(1), event(1, "q", quiet=True), event(0, "b")]
+    assert ["a", "b"] == rows(events, XMIT0, SOFTIRQ0)
+    assert "\n(2 accesses " in kernel.picture(*run_of(events, (XMIT0, SOFTIRQ0)))
+
+
+def test_a_column_that_begins_with_a_softirq_is_named_by_its_cpu() -> None:
+    """The row tells what runs; the head need not say it as well."""
+    shown = kernel.picture(*run_of([entry(0), event(0, "a")], (SOFTIRQ0,)))
+    assert "\nCPU0\n<softirq net_tx_action>\na" in shown
+
+
+def test_a_column_is_named_after_who_acts_first_shown_or_not() -> None:
+    """A task that did something before the softirq came in is in the head."""
+    events = [event(0, "q", quiet=True), entry(1), event(1, "a"), event(0, "b")]
+    shown = kernel.picture(*run_of(events, (XMIT0, SOFTIRQ0)))
+    assert "\nCPU0 (dev_queue_xmit)\n<softirq net_tx_action>\na\n<back to dev_queue_xmit>\nb" in shown
+
+
+def test_softirq_and_return_are_told_without_an_entry() -> None:
     """Another thread that begins to act in a column says so, and so does the one that goes on."""
-    softirq = ThreadInfo("net_tx_action", 0, "softirq")
-    shown = rows([event(0, "a"), event(1, "b"), event(0, "c")], XMIT0, softirq)
+    shown = rows([event(0, "a"), event(1, "b"), event(0, "c")], XMIT0, SOFTIRQ0)
     assert ["a", "<softirq net_tx_action>", "b", "<back to dev_queue_xmit>", "c"] == shown
 
 
 def test_first_act_of_a_second_task_is_no_return() -> None:
     """A task that begins after the softirq in its column is named, not called a return."""
-    softirq = ThreadInfo("net_tx_action", 0, "softirq")
-    assert ["b", "<dev_queue_xmit>", "a"] == rows([event(1, "b"), event(0, "a")], XMIT0, softirq)
+    assert ["b", "<dev_queue_xmit>", "a"] == rows([event(1, "b"), event(0, "a")], XMIT0, SOFTIRQ0)
 
 
 def test_state_that_the_text_tells_is_not_repeated() -> None:
@@ -236,6 +389,23 @@ def test_long_names_lose_their_middle() -> None:
     """A text that would leave the page keeps its arguments and both ends of its name."""
     name = "__skb_" + "very_" * 20 + "queue_tail"
     assert "_queue_tail(&gso_skb, a0)" in rows([event(0, f"{name}(&gso_skb, a0)")], XMIT0)[0]
+
+
+def test_a_single_cpu_has_the_state_behind_its_widest_row() -> None:
+    """One column and the state: two locks share a row, and the state keeps clear of it."""
+    changed = (Change("child", "[]", "[a0]"),)
+    events = [unlock(0, "root_lock"), lock(0, "tx_lock"), event(0, "x", changes=changed), event(0, "y")]
+    head, locks, *_ = kernel.picture(*run_of(events, (XMIT0,))).split("\n\n")[1].split("\n")
+    assert "spin_unlock(&root_lock); spin_lock(&tx_lock)" == locks
+    assert len(locks) + 4 == head.index("state")
+
+
+def test_story_is_one_paragraph_of_sentences() -> None:
+    """Sentences follow one another, each with its full stop; packets of a list stay in one line."""
+    story = ("It is taken out one by one ", "dev_requeue_skb() leaves the list gso_skb as [a1 a0]: gso_skb = [a1 a0].")
+    text = kernel.picture(*run_of([event(0, "x")], (XMIT0,), story=story)).split("\n\n")[-1]
+    first = "It is taken out one by one. dev_requeue_skb() leaves the list gso_skb as"
+    assert f"{first}\n[a1 a0]: gso_skb = [a1 a0].\n" == text
 
 
 def test_initial_state_is_told_where_it_is_not_empty() -> None:

@@ -9,7 +9,7 @@ from tests.views.stored import snapshot
 
 
 def test_tail_picture() -> None:
-    """Two CPUs: heads with the function, an event a row, the lists beside them, left-out bookkeeping as `...`."""
+    """Two CPUs: an event a row, the lists beside them, each run of the softirq told, and how much is left out."""
     run = tail()
     actual = kernel.picture(run, run.outcome.properties[0])
     assert snapshot("tail.txt", actual) == actual

@@ -102,6 +102,33 @@ def test_what_nobody_expected_is_drawn_before_what_is_shorter() -> None:
     assert "Violated: limit." not in shown
 
 
+def test_what_holds_is_named_in_one_row() -> None:
+    """What is refuted or undecided has a row each; the rest takes one."""
+    names = ("order", "once", "race", "domain", "locking", "null", "check", "endless", "deadlock", "no-leak", "stuck")
+    properties = (*map(holds, names), PropertyResult("qlen", "", Verdict.REFUTED, "qlen is 1"))
+    found = run("v", outcome(Verdict.REFUTED, (XMIT0,), *properties), None)
+    assert (
+        "  qlen  refuted  qlen is 1\n"
+        "  hold: order, once, race, domain, locking, null, check, endless, deadlock,\n"
+        "    no-leak, stuck\n" in plain(found)
+    )
+
+
+def test_why_is_told_once() -> None:
+    """Why a property is refuted is told by its picture, or else beside it."""
+    found = first_only()
+    assert "\n  no-leak  refuted       6 steps, 0 switches\n" in plain(found)
+    assert "6 steps, 0 switches: a1 is lost\n" in plain(replace(found, as_expected=False), pictures=False)
+
+
+def test_full_draws_every_access() -> None:
+    """A picture leaves out what explains nothing, and says how to see it."""
+    short = plain(tail())
+    whole = text.report(Report("0.1.0", (tail(),)), color=False, width=80, full=True)
+    assert ("qlen--" in short, "--full shows them" in short) == (False, True)
+    assert ("qlen--" in whole, "--full" in whole) == (True, False)
+
+
 def test_command_that_is_broken_can_be_pasted() -> None:
     """A command that is too long for a line goes on after a backslash."""
     shown = plain(refuted_twice(None), width=60)

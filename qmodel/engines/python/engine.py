@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qmodel.engines.python.explore import Exploration, Explorer, Goal
 from qmodel.engines.python.paths import shortest
 from qmodel.engines.trace import Target, TraceWriter
+from qmodel.ir.program import BOUND
 from qmodel.result import MeasureResult, Outcome, PropertyResult, Strength, Trace, Verdict
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def run(program: Program, options: Options) -> Outcome:
 
 
 def _judged(program: Program) -> list[tuple[str, str]]:
-    return [*((p.name, p.doc) for p in program.properties), *program.builtin]
+    return [*((p.name, p.doc) for p in program.properties), *(b for b in program.builtin if b[0] != BOUND)]
 
 
 def _traces(
@@ -80,5 +81,7 @@ def _property(found: Exploration, name: str, doc: str, traces: dict[tuple[str, s
 
 
 def _cut(found: Exploration) -> str:
+    if found.bound:
+        return f"a store buffer was too short {found.bound:,} times; give it more room with --buffer"
     steps = "one step ends" if found.cut == 1 else f"{found.cut:,} steps end"
     return f"{steps} in an error of the language, and what comes after it is not known"

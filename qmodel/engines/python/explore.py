@@ -14,6 +14,7 @@ from qmodel.engines.memory import resident
 from qmodel.engines.options import Options, Progress
 from qmodel.engines.python.model import Model, build
 from qmodel.ir.interpreter import Interpreter
+from qmodel.ir.program import BOUND
 
 if TYPE_CHECKING:
     from qmodel.ir.program import Program
@@ -36,13 +37,18 @@ class Goal:
 
 @dataclass
 class Exploration:
-    """What a search found. cut: how many steps ended in an error of the language, and so were not followed."""
+    """What a search found.
+
+    cut: how many steps ended in an error of the language, and so were not followed; bound: those of them for which a
+    store buffer was too short.
+    """
 
     model: Model
     layers: list[list[int]] = field(default_factory=list)
     states: int = 0
     transitions: int = 0
     cut: int = 0
+    bound: int = 0
     complete: bool = False
     interrupted: bool = False
     why: str = ""
@@ -139,6 +145,9 @@ class Explorer:
         for number, tid, fatal in self._events:
             self.found.cut += fatal
             name = self.model.properties[number]
+            if name == BOUND:
+                self.found.bound += 1
+                continue
             goal = self.found.goals.setdefault(name, Goal(self._depth + 1))
             if goal.length == self._depth + 1 and (state, tid) not in goal.steps[-1:]:
                 goal.steps.append((state, tid))

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 Path = list[tuple[int, int]]
 """Steps: the packed state before each, and the thread that takes it; after the last step the state, and -1."""
 
-_Costs = dict[int, int]
-"""From the thread that moves first to the fewest switches of a shortest way from there (after its move)."""
+_Costs = dict[tuple[int, int], int]
+"""From (thread that moved last, thread that moves now) to the switches of a shortest way from here, this one included.
+
+A commit of a store buffer is no switch, and leaves who moved last as it was; -1 stands for nobody.
+"""
 
 
 @dataclass
@@ -34,19 +37,16 @@ class _Sweep:
     steps: set[tuple[int, int]]
     states: set[int]
 
-    def cost(self, state: int, tid: int, depth: int) -> int | None:
-        """Return the switches of a shortest way from a state that a thread has just led to, or None: no way."""
-        costs = self.depths[depth].get(state)
-        if costs is None:
-            return None
-        return min(cost + (first != tid) for first, cost in costs.items())
+    def after(self, state: int, tid: int, successor: int | None, depth: int, last: int) -> int | None:
+        """Return the switches that are left when a thread has made a step and `last` counts as who moved last.
 
-    def after(self, state: int, tid: int, successor: int | None, depth: int) -> int | None:
-        """Return the switches that are left when a thread has made a step; successor: None for one that violates."""
+        successor: None for a step that violates. Returns None where this is no shortest way.
+        """
         if depth == self.goal.length - 1:
             found = successor in self.states if successor is not None else (state, tid) in self.steps
             return 0 if found else None
-        return None if successor is None else self.cost(successor, tid, depth + 1)
+        costs = None if successor is None else self.depths[depth + 1].get(successor)
+        return None if costs is None else min(cost for (before, _), cost in costs.items() if before == last)
 
 
 def shortest(found: Exploration, goals: Sequence[Goal]) -> list[Path]:
@@ -60,13 +60,25 @@ def shortest(found: Exploration, goals: Sequence[Goal]) -> list[Path]:
 
 
 def _look_back(found: Exploration, state: int, depth: int, sweeps: Sequence[_Sweep]) -> None:
+    program = found.model.program
+    movers = [-1, *(t.tid for t in program.threads if t.tid not in program.buffers)]
     for tid, successors in _labelled(found, state):
         for sweep in sweeps:
             for successor in successors:
-                cost = sweep.after(state, tid, successor, depth)
-                if cost is not None:
+                for last in movers:
+                    now, switch = _move(found, last, tid)
+                    rest = sweep.after(state, tid, successor, depth, now)
+                    if rest is None:
+                        break
                     costs = sweep.depths[depth].setdefault(state, {})
-                    costs[tid] = min(cost, costs.get(tid, cost))
+                    costs[last, tid] = min(rest + switch, costs.get((last, tid), rest + switch))
+
+
+def _move(found: Exploration, last: int, tid: int) -> tuple[int, int]:
+    """Return who counts as having moved last after a step, and whether the step is a switch."""
+    if tid in found.model.program.buffers:
+        return last, 0
+    return tid, int(last not in {-1, tid})
 
 
 def _labelled(found: Exploration, state: int) -> Iterable[tuple[int, list[int | None]]]:
@@ -84,20 +96,20 @@ def _walk(found: Exploration, sweep: _Sweep) -> Path:
     trail = [here]
     last = -1
     for depth, costs in enumerate(sweep.depths):
-        options = [(cost + (last not in {-1, t}), t) for s in here for t, cost in costs[s].items()]
+        options = [(cost, t) for s in here for (before, t), cost in costs[s].items() if before == last]
         cheapest, tid = min(options)
-        rest = cheapest - (last not in {-1, tid})
+        now, switch = _move(found, last, tid)
         following: dict[int, tuple[int, int] | None] = {}
         for state in here:
-            if costs[state].get(tid) != rest:
+            if costs[state].get((last, tid)) != cheapest:
                 continue
             for successor in dict(_labelled(found, state))[tid]:
-                if sweep.after(state, tid, successor, depth) != rest:
+                if sweep.after(state, tid, successor, depth, now) != cheapest - switch:
                     continue
                 if successor is None:
                     return [*_back(trail, state), (state, tid)]
                 following.setdefault(successor, (state, tid))
-        here, last = following, tid
+        here, last = following, now
         trail.append(here)
     end = next(iter(here))
     return [*_back(trail, end), (end, -1)]

@@ -1,15 +1,12 @@
-"""Memory models: what each primitive does, as plain instructions.
-
-Under `sc` (sequential consistency) every store is seen by all at once, so that each primitive acts on memory in one
-step and barriers do nothing.
-"""
+"""What each primitive reads, writes and demands. When others see it is the business of the machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from qmodel.ir.expr import TRUE, Const, Domain, Expr, Local, Lookup, Own, Read, apply, queue_length
+from qmodel.ir.expr import TRUE, Const, Domain, Expr, Local, Lookup, Own, Read, apply, queue_length, substitute, walk
 from qmodel.ir.graph import Piece, Skip, expand
 from qmodel.ir.program import (
     LAST_SENT,
@@ -17,6 +14,7 @@ from qmodel.ir.program import (
     Assign,
     Fail,
     Guard,
+    LocalVariable,
     Node,
     Place,
     Primitive,
@@ -24,6 +22,9 @@ from qmodel.ir.program import (
     Show,
     Template,
 )
+
+if TYPE_CHECKING:
+    from qmodel.passes.memory.machine import Machine
 
 OWN_HOLD: Expr = apply("+", Own("tid"), Const(1))
 """The value of a lock that the running thread holds."""
@@ -52,24 +53,18 @@ ATOMICS: dict[str, Callable[[Expr, Sequence[Expr]], tuple[Expr, Expr]]] = {
 
 _LOADS = {"load", "READ_ONCE", "data_race", "smp_load_acquire", "atomic_read"}
 _STORES = {"store", "WRITE_ONCE", "smp_store_release", "atomic_set"}
-_SILENT = {
-    "smp_mb", "smp_rmb", "smp_wmb", "smp_mb__before_atomic", "smp_mb__after_atomic", "local_bh_disable",
-    "local_bh_enable", "rest",
-}  # fmt: skip
+VOID_ATOMICS: dict[str, Callable[[Sequence[Expr]], Expr]] = {
+    "atomic_inc": lambda _: Const(1),
+    "atomic_dec": lambda _: Const(-1),
+    "atomic_add": lambda a: a[0],
+    "atomic_sub": lambda a: apply("-", Const(0), a[0]),
+    "set_bit": lambda a: _mask(a[0]),
+    "clear_bit": lambda a: _mask(a[0]),
+}
+"""Atomics that return nothing, with what they add, set or clear."""
 
-
-class UnknownMemoryError(ValueError):
-    """A memory model that is not there."""
-
-
-def lower(program: Program, model: str) -> Program:
-    """Return the program with every primitive turned into plain instructions. Raises UnknownMemoryError."""
-    if model != "sc":
-        raise UnknownMemoryError(f"no memory model `{model}`: there is sc")
-    lowering = _Lowering(program)
-    templates = {name: lowering.template(t) for name, t in program.templates.items()}
-    setup = _Lowering(program, alone=True).template(program.setup)
-    return replace(program, templates=templates, setup=setup, memory=model)
+_BARRIERS = {"smp_mb", "smp_rmb", "smp_wmb", "smp_mb__before_atomic", "smp_mb__after_atomic"}
+_SILENT = {"local_bh_disable", "local_bh_enable", "rest"}  # fmt: skip
 
 
 def _mask(bit: Expr) -> Expr:
@@ -85,15 +80,20 @@ def where_is(packet: Expr) -> Read:
     return Read(WHERE, apply("-", packet, Const(1)))
 
 
-class _Lowering:
+class Meaning:
     """Turns primitives into instructions. alone: nothing else runs, so that no lock is needed."""
 
-    def __init__(self, program: Program, *, alone: bool = False) -> None:
-        self.program = program
-        self.alone = alone
+    def __init__(self, program: Program, machine: Machine, *, alone: bool = False) -> None:
+        self.program, self.machine, self.alone = program, machine, alone
 
     def template(self, template: Template) -> Template:
-        return expand(template, self._node)
+        """Return the template with every primitive turned into plain instructions."""
+        expanded = expand(template, self._node)
+        added = {
+            name: LocalVariable(domain, declared=name.startswith("%stored"), site=template.site)
+            for name, domain in self.machine.locals.items()
+        }
+        return replace(expanded, locals=expanded.locals | added)
 
     def _node(self, _number: int, node: Node) -> list[Piece] | None:
         if not isinstance(node.instruction, Primitive):
@@ -117,23 +117,24 @@ class _Lowering:
         return [Fail(apply("!=", lock, OWN_HOLD), "race", message)]
 
     def _primitive(self, p: Primitive) -> list[Piece]:
-        name, place = p.name, p.place
+        name, place, machine = p.name, p.place, self.machine
+        if name in _BARRIERS:
+            return machine.fence(name)
         if name in _SILENT:
             return []
         if name == "wait_until":
-            return [Guard(p.args[0])]
+            return self._wait(p.args[0])
         assert isinstance(place, Read)
         if name in _LOADS:
-            return self._result(p, place)
+            return self._loaded(p, place)
         if name in _STORES:
-            return [Assign(place, p.args[0])]
+            return self._store(place, p.args[0], release=name == "smp_store_release")
         if name in ATOMICS:
-            # The result may name what it replaced, so that the old value is kept first.
-            new, result = ATOMICS[name](place, p.args)
-            return [*self._result(p, result), Assign(place, new)]
+            return self._atomic(p, place)
         match name:
             case "test_bit":
-                return self._result(p, _bit(place, p.args[0]))
+                pieces, word = machine.load(place)
+                return [*pieces, *self._result(p, _bit(word, p.args[0]))]
             case "spin_lock" | "spin_trylock" | "spin_unlock" | "spin_is_locked":
                 return self._lock(p, place)
             case "softirq_entry":
@@ -147,23 +148,59 @@ class _Lowering:
     def _result(self, p: Primitive, value: Expr) -> list[Piece]:
         return [] if p.target is None else [Assign(Local(p.target), value)]
 
+    def _loaded(self, p: Primitive, place: Read) -> list[Piece]:
+        pieces, value = self.machine.load(place)
+        return [*pieces, *self._result(p, value)]
+
+    def _store(self, place: Read, value: Expr, *, release: bool = False) -> list[Piece]:
+        return self.machine.store(place, value, release=release)
+
+    def _wait(self, cond: Expr) -> list[Piece]:
+        """Wait for a condition, as the thread sees what it reads."""
+        pieces: list[Piece] = []
+        seen: dict[Expr, Expr] = {}
+        for part in walk(cond):
+            if isinstance(part, Read) and part not in seen:
+                more, seen[part] = self.machine.load(part)
+                pieces += more
+        return [*pieces, Guard(substitute(cond, seen.get))]
+
+    def _atomic(self, p: Primitive, place: Read) -> list[Piece]:
+        machine = self.machine
+        new, result = ATOMICS[p.name](place, p.args)
+        if p.name in VOID_ATOMICS:
+            return machine.modify(place, p.name, VOID_ATOMICS[p.name](p.args), new)
+        if p.name in {"cmpxchg", "try_cmpxchg"} and not machine.locked_failure_drains:
+            pieces, old = machine.load(place)
+            swapped = [*machine.drain(), Assign(place, p.args[1])]
+            return [*pieces, *self._result(p, old), Skip(apply("==", old, p.args[0]), len(swapped)), *swapped]
+        # The result may name what it replaced, so that it is taken first.
+        return [*machine.drain(), *self._result(p, result), Assign(place, new)]
+
     def _lock(self, p: Primitive, lock: Read) -> list[Piece]:
+        machine = self.machine
         free = apply("==", lock, Const(0))
         mine = apply("==", lock, OWN_HOLD)
         take = Assign(lock, OWN_HOLD)
+        drained = machine.drain(None if machine.lock_drains else lock)
         domain = self.program.variables[lock.var].domain
         match p.name:
             case "spin_lock":
                 message = (f"{lock.var} is taken by the thread that holds it",)
-                return [Guard(apply("or", free, mine), lock), Fail(mine, "deadlock", message), take]
+                return [*drained, Guard(apply("or", free, mine), lock), Fail(mine, "deadlock", message), take]
             case "spin_trylock":
                 assert p.target is not None
-                return [Assign(Local(p.target), free), Skip(Local(p.target), 1), take]
+                pieces, seen = machine.load(lock)
+                taken = [*drained, take]
+                got = Local(p.target)
+                return [*pieces, Assign(got, apply("==", seen, Const(0))), Skip(got, len(taken)), *taken]
             case "spin_is_locked":
-                return self._result(p, apply("!=", lock, Const(0)))
+                pieces, seen = machine.load(lock)
+                return [*pieces, *self._result(p, apply("!=", seen, Const(0)))]
             case _:
                 other = (f"{lock.var} is released, which ", Show(lock, domain), " has")
-                return [Fail(apply("!=", lock, OWN_HOLD), "locking", other), Assign(lock, Const(0))]
+                failed = Fail(apply("!=", lock, OWN_HOLD), "locking", other)
+                return [failed, *machine.store(lock, Const(0), release=True)]
 
     # --- packets ----------------------------------------------------------------------------------------------------
 
@@ -204,45 +241,50 @@ class _Lowering:
 
     def _list(self, p: Primitive, place: Read) -> list[Piece]:
         capacity = queue_length(self.program.skb_bits, self.program.variables[place.var].domain.hi)
+        pieces, now = self.machine.load(place)
         match p.name:
             case "__skb_queue_tail" | "__skb_queue_head":
                 (packet,) = p.args
                 op = "append" if p.name == "__skb_queue_tail" else "push"
                 return [
                     *self._in_hands(packet, "queued"),
-                    Assign(place, apply(op, place, packet)),
+                    *pieces,
+                    *self._store(place, apply(op, now, packet)),
                     Assign(where_is(packet), Const(Place.LISTED)),
                 ]
             case "__skb_dequeue":
                 assert p.target is not None
                 taken = Local(p.target)
                 return [
-                    Assign(taken, apply("head", place)),
-                    Assign(place, apply("rest", place)),
+                    *pieces,
+                    Assign(taken, apply("head", now)),
+                    *self._store(place, apply("rest", now)),
                     Skip(apply("!=", taken, Const(0)), 1),
                     Assign(where_is(taken), OWN_HANDS),
                 ]
             case "skb_peek":
-                return self._result(p, apply("head", place))
+                return [*pieces, *self._result(p, apply("head", now))]
             case "skb_queue_len":
-                return self._result(p, apply("len", place))
+                return [*pieces, *self._result(p, apply("len", now))]
             case "skb_queue_empty":
-                return self._result(p, apply("==", place, Const(0)))
+                return [*pieces, *self._result(p, apply("==", now, Const(0)))]
             case "take_list":
                 assert p.target is not None
                 taken = Local(p.target)
                 moved = self._move(taken, capacity, OWN_HANDS)
-                return [Assign(taken, place), Assign(place, Const(0)), *moved]
+                return [*pieces, Assign(taken, now), *self._store(place, Const(0)), *moved]
             case "append_list" | "push_list":
                 (queue,) = p.args
-                joined = apply("append", place, queue) if p.name == "append_list" else apply("append", queue, place)
-                return [*self._held(queue), Assign(place, joined), *self._move(queue, self._all, Const(Place.LISTED))]
+                joined = apply("append", now, queue) if p.name == "append_list" else apply("append", queue, now)
+                moved = self._move(queue, self._all, Const(Place.LISTED))
+                return [*self._held(queue), *pieces, *self._store(place, joined), *moved]
             case "store_list":
                 (queue,) = p.args
                 return [
                     *self._held(queue),
-                    *self._replaced(place, queue, capacity),
-                    Assign(place, queue),
+                    *pieces,
+                    *self._replaced(now, queue, capacity),
+                    *self._store(place, queue),
                     *self._move(queue, self._all, Const(Place.LISTED)),
                 ]
         raise AssertionError(f"no meaning for {p.name}")
@@ -264,7 +306,7 @@ class _Lowering:
             pieces += [Skip(apply("!=", item, Const(0)), 1), Assign(where_is(item), to)]
         return pieces
 
-    def _replaced(self, place: Read, new: Expr, capacity: int) -> list[Piece]:
+    def _replaced(self, place: Expr, new: Expr, capacity: int) -> list[Piece]:
         """What a list held before it is stored to, and does not hold now, is lost."""
         pieces: list[Piece] = []
         for item in self._items(place, capacity):
