@@ -43,12 +43,11 @@ class Case:
         return "-".join(words)
 
 
-# Each parameter at each of its values, alone and with others that matter together.
+# Small ones: every parameter is at each of its values somewhere, alone or with what matters together with it.
 MODERATE = [
     Case("queued", (1,), busy=1),
-    Case("queued", (1,), busy=3),
     Case("queued", (2,), busy=2, bulk=1),
-    Case("queued", (2,), busy=2, bulk=3),
+    Case("queued", (2,), busy=3, bulk=3),
     Case("queued", (1,), busy=1, freezes=1),
     Case("queued", (1,), busy=2, stop=True, wakes=2),
     Case("queued", (1,), busy=1, full=1, wakes=2),
@@ -56,12 +55,11 @@ MODERATE = [
     Case("requeued", (1,), busy=0, freezes=1),
     Case("requeued", (1,), busy=2, bypass=False),
     Case("requeued", (1, 1), busy=1),
-    Case("default", (2,), busy=1, freezes=1),
-    Case("default", (2,), busy=2, stop=True, wakes=3),
+    Case("default", (2,), busy=1, stop=True, wakes=3),
     Case("default", (1, 1), busy=1, stop=True, wakes=1),
     Case("default", (2, 1), busy=1),
-    Case("default", (2, 1), busy=2, bypass=False, bulk=1),
-    Case("default", (1, 1, 1), busy=0),
+    Case("default", (2, 1), busy=1, bypass=False, bulk=1),
+    Case("default", (1, 1, 1), busy=0, bypass=False),
 ]
 
 

@@ -109,4 +109,4 @@ def rendered(runs: Sequence[Run], form: str, *, full: bool = False, pictures: bo
     if form == "kernel":
         return kernel.pictures(report, full=full)
     width = min(shutil.get_terminal_size((80, 24)).columns, 100)
-    return text.report(report, color=sys.stdout.isatty(), width=width, pictures=pictures)
+    return text.report(report, color=sys.stdout.isatty(), width=width, pictures=pictures, full=full)

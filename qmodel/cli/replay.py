@@ -45,7 +45,7 @@ def replay(file: Path, *, walk: bool) -> int:
         _walk(trace, stored)
     what = f"{stored.configuration.spec.model} {stored.configuration.variant.name}"
     click.echo(f"{file}: {what}: {stored.property} is violated after {len(trace.steps)} steps.")
-    click.echo(trace.story[-1])
+    click.echo(" ".join(trace.story[-2:]))
     return Exit.AS_EXPECTED
 
 

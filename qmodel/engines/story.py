@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodel.ir.expr import Read, reads_of
+from qmodel.ir.expr import reads_of
 from qmodel.ir.text import expr_text, thread_text, value_text
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from qmodel.ir.interpreter import Interpreter, State
     from qmodel.ir.program import Program, Property
-    from qmodel.result import Event, Trace
+    from qmodel.result import Trace
 
 
 def violated(program: Program, state: State, interpreter: Interpreter, prop: Property) -> str:
@@ -34,17 +34,15 @@ def circle(program: Program, waits: Sequence[tuple[int, str]]) -> str:
     return "; ".join(parts)
 
 
-def tell(program: Program, trace: Trace, prop: str, measure: str, message: str) -> tuple[str, ...]:
+def tell(program: Program, trace: Trace, prop: str, message: str) -> tuple[str, ...]:
     """Return the sentences of a trace."""
-    sentences = [*_answers(program, trace), *_lists(program, trace, prop)]
-    end = _sentence(message)
+    sentences = [*_answers(trace), *_lists(program, trace, prop)]
+    sentences.append(_sentence(message))
     if prop:
         meaning = dict(program.builtin) | {p.name: p.doc for p in program.properties}
         doc = meaning.get(prop, "").splitlines()[:1]
-        end = f"{end} This violates {prop}" + (f": {doc[0].rstrip('.')}." if doc and doc[0] else ".")
-    elif measure:
-        end = f"{end} No run reaches more."
-    return (*sentences, end)
+        sentences.append(f"This violates {prop}" + (f": {doc[0].rstrip('.')}." if doc and doc[0] else "."))
+    return tuple(sentences)
 
 
 def _sentence(text: str) -> str:
@@ -58,13 +56,12 @@ def _starts_with_name(text: str) -> bool:
     return any(c.isdigit() or c in "_[]&!=()" for c in word) or word.islower()
 
 
-def _answers(program: Program, trace: Trace) -> list[str]:
+def _answers(trace: Trace) -> list[str]:
     """Say how often the environment answered, by its text."""
     counts: dict[str, int] = {}
     for event in trace.events:
         if event.kind == "choose":
             counts[event.text] = counts.get(event.text, 0) + 1
-    del program
     times = {1: "once", 2: "twice"}
     return [f"{text} happens {times.get(n, f'{n} times')}." for text, n in counts.items()]
 
@@ -95,11 +92,3 @@ def _inverted(names: Sequence[str], order: dict[str, tuple[int, int]]) -> tuple[
                 if flow_a == flow_b and index_a > index_b:
                     return first, second
     return None
-
-
-def last_event(trace: Trace) -> Event | None:
-    """Return the last access of a trace."""
-    return trace.events[-1] if trace.events else None
-
-
-__all__ = ["Read", "circle", "last_event", "tell", "violated"]

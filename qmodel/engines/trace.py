@@ -100,7 +100,7 @@ class TraceWriter:
         if target.property == "deadlock":
             steps = self._with_waits(steps, state)
         trace = Trace(self._hushed(steps, target), switches(steps, self.program.buffers), self._initial(initial), ())
-        return replace(trace, story=story.tell(self.program, trace, target.property, target.measure, message))
+        return replace(trace, story=story.tell(self.program, trace, target.property, message))
 
     def _reached(self, state: State, target: Target) -> str:
         """Return how the last state is what the trace is for. Raises ReplayError where it is not."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qmodel.frontend.diagnostics import did_you_mean
-from qmodel.frontend.expressions import OWN_CPU, SCALARS
+from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS
 from qmodel.frontend.properties import pure_condition
 from qmodel.frontend.values import VOID, WORDS, Value, truth
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply, reads_of
@@ -176,7 +176,7 @@ def _atomic(c: FunctionCompiler, node: ast.Call, name: str, place: Value, *args:
     address = ("&", *c.place_text(place))
     value_first = name in {"atomic_add", "atomic_sub", "atomic_add_return", "atomic_fetch_add"}
     inner = (*words, *address) if value_first else (*address, *(w for a in args for w in (", ", Show(a, _domain(place)))))
-    parts: tuple[str | Show, ...] = (f"{name}(", *inner, ")")
+    parts: tuple[str | Show, ...] = (f"{name.replace('llist_cmpxchg', 'try_cmpxchg')}(", *inner, ")")
     if local:
         domain = BOOL if result == "bool" else _domain(place)
         parts = (*parts, " = ", Show(Local(local), domain))
@@ -210,7 +210,8 @@ def _try_cmpxchg(c: FunctionCompiler, node: ast.Call) -> Value:
     args = (c.converted(place.kind, old, node.args[1]), c.converted(place.kind, new, node.args[2]))
     kept = c.temporary(_local_kind(place), node)
     c.graph.emit(Assign(Local(kept), args[0]), c.site(node))
-    found = _atomic(c, node, "try_cmpxchg", place, Local(kept), args[1], result=_local_kind(place))
+    name = "llist_cmpxchg" if place.name == FIRST else "try_cmpxchg"
+    found = _atomic(c, node, name, place, Local(kept), args[1], result=_local_kind(place))
     success = c.temporary("bool", node)
     c.graph.emit(Assign(Local(success), apply("==", found.value, Local(kept))), c.site(node))
     c.assign_local(node.args[1], found)
@@ -429,6 +430,64 @@ def _splice(c: FunctionCompiler, node: ast.Call, name: str, source: Value, queue
         c.access(node, Primitive(str(order[0]), None, queue.place, (local,)), Label("list", (*text, *shown)))
     if isinstance(taken, Local):
         c.graph.emit(Assign(taken, Const(0)), c.site(node))
+    return VOID
+
+
+@primitive("llist_add", "skb", "queue")
+def _llist_add(c: FunctionCompiler, node: ast.Call, name: str, skb: Value, queue: Value) -> Value:
+    _need_shared(c, node.args[1], queue)
+    local = c.temporary("bool", node)
+    shown = (Show(skb.value, c.config.skb_domain), ", ", *c.address(queue), ") = ", Show(Local(local), BOOL))
+    access = Primitive(name, local, queue.place, (skb.value,), marked=True)
+    c.access(node, access, Label("list", (f"{name}(", *shown)))
+    return c.local_value(local)
+
+
+@primitive("llist_del_all", "queue")
+def _llist_del_all(c: FunctionCompiler, node: ast.Call, name: str, queue: Value) -> Value:
+    _need_shared(c, node.args[0], queue)
+    local = c.temporary("queue", node)
+    shown = (*c.address(queue), ") = ", Show(Local(local), c.config.queue_domain))
+    c.access(node, Primitive(name, local, queue.place, marked=True), Label("list", (f"{name}(", *shown)))
+    return c.local_value(local)
+
+
+@primitive("llist_empty", "queue")
+def _llist_empty(c: FunctionCompiler, node: ast.Call, name: str, queue: Value) -> Value:
+    _need_shared(c, node.args[0], queue)
+    local = c.temporary("bool", node)
+    label = Label("load", (f"{name}(", *c.address(queue), ") = ", Show(Local(local), BOOL)))
+    c.access(node, Primitive("skb_queue_empty", local, queue.place, marked=True), label)
+    return c.local_value(local)
+
+
+def _need_shared(c: FunctionCompiler, node: ast.expr, queue: Value) -> None:
+    if not isinstance(queue.place, Read):
+        raise c.error(node, f"`{ast.unparse(node)}` is a list of the thread's own", "name a shared list: m.NAME")
+
+
+@primitive("llist_reverse_order", "queue")
+def _llist_reverse(c: FunctionCompiler, node: ast.Call, _name: str, queue: Value) -> Value:
+    if not isinstance(queue.place, Local):
+        raise c.error(node.args[0], "only a list of the thread's own is turned round", "take it by llist_del_all()")
+    local = c.temporary("queue", node)
+    c.graph.emit(Assign(Local(local), apply("reverse", queue.place)), c.site(node))
+    if queue.place != Local(local):
+        c.graph.emit(Assign(queue.place, Const(0)), c.site(node))
+    return c.local_value(local)
+
+
+@primitive("rcu_read_lock rcu_read_unlock")
+def _rcu(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
+    # Beginning is a step, so that a grace period may begin before it; ending early only shortens the section.
+    c.access(node, Primitive(name), Label("rcu", (f"{name}()",)), boundary=name == "rcu_read_lock")
+    return VOID
+
+
+@primitive("synchronize_rcu")
+def _synchronize(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
+    c.access(node, Primitive(name), Label("rcu", (f"{name}() begins",)))
+    c.access(node, Primitive("synchronize_rcu_end"), Label("rcu", (f"{name}() ends",)))
     return VOID
 
 

@@ -29,6 +29,8 @@ from qmodel.ir.program import (
     BUDGET,
     LAST_SENT,
     PENDING,
+    RCU_AWAITED,
+    RCU_PRESENT,
     WHERE,
     Measure,
     Packets,
@@ -43,7 +45,7 @@ from qmodel.ir.program import (
     Variable,
 )
 
-_VARIABLES = {"SpinLock", "Bool", "Int", "Flags", "SkbList"}
+_VARIABLES = {"SpinLock", "Bool", "Int", "Flags", "SkbList", "SkbPtr"}
 _ARRAYS = {"Array", "PerCpu"}
 _KEYWORDS = {
     "SpinLock": {"doc"},
@@ -51,6 +53,7 @@ _KEYWORDS = {
     "Int": {"low", "high", "guarded_by", "rest", "doc"},
     "Flags": {"guarded_by", "rest", "doc"},
     "SkbList": {"limit", "guarded_by", "rest", "doc"},
+    "SkbPtr": {"guarded_by", "doc"},
     "Array": {"size", "guarded_by"},
     "PerCpu": {"guarded_by"},
 }
@@ -172,7 +175,7 @@ def _constants(config: Configuration) -> None:
             config.budgets[name] = value
     for name, owned in config.variant.cls.members.items():
         node = owned.node
-        if name in config.params or name in {"kernel", "expect"} or not isinstance(node, ast.expr):
+        if name in config.params or name in {"kernel", "expect", "model"} or not isinstance(node, ast.expr):
             continue
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _VARIABLES | _ARRAYS:
             continue
@@ -343,6 +346,8 @@ def _scalar(
             bits = args.pop(0)
             assert isinstance(bits, BitNames)
             domain, limit = Domain("flags", 0, (1 << len(bits.names)) - 1, bits.names), 1
+        case "SkbPtr":
+            domain, limit = config.skb_domain, 0
         case _:
             domain, limit = config.queue_domain, 0
             room = keywords.get("limit")
@@ -387,6 +392,7 @@ def _compile(config: Configuration, started: dict[str, tuple[ThreadKind, int]], 
     threads = _threads(started, templates)
     templates = {name: t for name, t in templates.items() if any(th.template == name for th in threads)}
     _final_domains(config, len(threads))
+    _rcu(config, len(threads), templates)
     return Program(
         model=config.variant.model,
         variant=config.variant.name,
@@ -483,6 +489,18 @@ def _final_domains(config: Configuration, threads: int) -> None:
         flows = len(config.flow_sizes)
         most = max(i + 1 for i in config.packets.indices)
         config.variables[LAST_SENT] = Variable(LAST_SENT, Domain("int", 0, most), flows, (0,) * flows, ghost=True)
+
+
+def _rcu(config: Configuration, threads: int, templates: dict[str, Template]) -> None:
+    """Declare what RCU counts, where a thread uses it."""
+    used = {n.access.name for t in templates.values() for n in t.nodes if n.access is not None}
+    if not used & {"rcu_read_lock", "synchronize_rcu"}:
+        return
+    deepest = Domain("int", 0, 3)
+    waits = threads * threads if "synchronize_rcu" in used else 0
+    config.variables[RCU_PRESENT] = Variable(RCU_PRESENT, deepest, threads, (0,) * threads, ghost=True, rest=0)
+    if waits:
+        config.variables[RCU_AWAITED] = Variable(RCU_AWAITED, deepest, waits, (0,) * waits, ghost=True)
 
 
 def _properties(

@@ -151,16 +151,15 @@ def load(path: Path, shown: str | None = None) -> list[Spec]:
             raise module.file.error(variant.cls.node, f"a second variant `{variant.name}`", "give it another name")
         specs.setdefault(variant.model, []).append(variant)
     return [
-        Spec(model, _root(module, group[0].cls).doc, path, module.file.name, tuple(group))
+        Spec(model, _root(module, group[0].cls, model).doc, path, module.file.name, tuple(group))
         for model, group in specs.items()
     ]
 
 
-def _root(module: Module, cls: ModelClass) -> ModelClass:
-    if not cls.bases:
-        return cls
-    parent = model_class(cls.module, cls.bases[0])
-    return cls if parent is None else _root(module, parent)
+def _root(module: Module, cls: ModelClass, model: str) -> ModelClass:
+    """Return the first class of a model: the topmost ancestor that bears its name."""
+    parent = model_class(cls.module, cls.bases[0]) if cls.bases else None
+    return cls if parent is None or _model_name(parent) != model else _root(module, parent, model)
 
 
 def _abstract(cls: ModelClass) -> bool:
@@ -192,9 +191,8 @@ def _variant(cls: ModelClass) -> Variant:
         remedy = "mark the function where a thread begins with @thread"
         raise file.error_at(cls.node.lineno, 0, len(file.line(cls.node.lineno)), f"`{cls.name}` has no thread", remedy)
     scenarios = _scenarios(decorated, params)
-    root = cls.bases[-1] if cls.bases else cls.name
     variant = Variant(
-        model=kebab(root),
+        model=_model_name(cls),
         name=kebab(cls.name),
         doc=cls.doc,
         kernel=_kernel(cls),
@@ -212,6 +210,17 @@ def _variant(cls: ModelClass) -> Variant:
         if d.decorator in {"invariant", "quiescent"} and name_argument(d) in BUILTIN:
             raise _at(d, f"`{name_argument(d)}` comes with the language", "give this property another name")
     return Variant(**{**_fields(variant), "expectations": _expectations(variant)})
+
+
+def _model_name(cls: ModelClass) -> str:
+    """Return the name of the model: its first class, unless a class says `model = "name"` for itself and its heirs."""
+    owned = cls.members.get("model")
+    if owned is not None:
+        match owned.node:
+            case ast.Constant(value=str() as name) if name:
+                return name
+        raise owned.module.file.error(owned.node, "`model` is the name of a model", 'write model = "name"')
+    return kebab(cls.bases[-1] if cls.bases else cls.name)
 
 
 def _fields(variant: Variant) -> dict[str, object]:

@@ -41,6 +41,8 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
+FIRST = ".first"
+"""The name of a reference to the head of a list."""
 SCALARS: set[ValueKind] = {"bool", "int", "flags", "skb"}
 
 
@@ -86,7 +88,8 @@ class Expressions(ABC):
         line = getattr(node, "lineno", 1)
         end = getattr(node, "end_col_offset", 0) if getattr(node, "end_lineno", line) == line else len(file.line(line))
         source = file.line(line).strip()
-        return Site(file.name, line, getattr(node, "col_offset", 0), end, self.scope.function, source)
+        stack = tuple(scope.function for scope in self.scopes)
+        return Site(file.name, line, getattr(node, "col_offset", 0), end, self.scope.function, source, stack)
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -185,6 +188,8 @@ class Expressions(ABC):
         raise self.error(node, f"the model has no `{name}`", did_you_mean(name, known))
 
     def _packet_attribute(self, node: ast.Attribute, owner: Value, attribute: str) -> Value:
+        if owner.kind == "queue" and attribute == "first" and isinstance(owner.place, Read):
+            return Value("skb", place=owner.place, domain=self.config.skb_domain, name=FIRST)
         if owner.kind != "skb":
             remedy = f"shared variables are attributes of `{self.scope.model}`"
             raise self.error(node, f"{WORDS[owner.kind]} has no `{attribute}`", remedy)
@@ -297,4 +302,4 @@ def _shared(name: str, domain: Domain, index: Expr | None) -> Value:
 OWN_CPU = Value("int", Own("cpu"))
 FALSE = Value("bool", Const(0), domain=BOOL)
 
-__all__ = ["FALSE", "OWN_CPU", "SCALARS", "Expressions", "Local"]
+__all__ = ["FALSE", "FIRST", "OWN_CPU", "SCALARS", "Expressions", "Local"]

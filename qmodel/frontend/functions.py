@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qmodel.frontend import calls
 from qmodel.frontend.declarations import is_abstract
 from qmodel.frontend.diagnostics import Diagnostic, SpecError, did_you_mean
-from qmodel.frontend.expressions import OWN_CPU, SCALARS, Expressions
+from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS, Expressions
 from qmodel.frontend.values import VOID, WORDS, Loop, Scope, Value, number, truth
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply
 from qmodel.ir.graph import Ends, GraphBuilder
@@ -182,6 +182,9 @@ class FunctionCompiler(Expressions):
         """Store to a shared variable."""
         assert isinstance(place.place, Read)
         assert place.domain is not None
+        if place.name == FIRST:
+            remedy = "use try_cmpxchg(m.NAME.first, old, skb), llist_add() or llist_del_all()"
+            raise self.error(node, "the head of a list cannot be stored to", remedy)
         if place.kind == "queue":
             if value.kind != "queue" or value.place is None or isinstance(value.place, Read):
                 remedy = "assign a list of the thread's own, or move packets with skb_queue_splice_tail_init()"
@@ -554,6 +557,8 @@ class FunctionCompiler(Expressions):
         text = self.place_text(reference)
         parts = (*text, " == ", shown) if name == "load" else (f"{name}(", *text, ") = ", shown)
         marked = name in {"READ_ONCE", "data_race", "smp_load_acquire", "atomic_read"}
+        if reference.name == FIRST:
+            name = "llist_first"
         self.access(node, Primitive(name, local, reference.place, (), marked), Label("load", parts))
         kind = reference.kind
         return Value(kind, Local(local), None, reference.domain, local)
@@ -663,13 +668,14 @@ class FunctionCompiler(Expressions):
         self.graph.emit(primitive, self.site(node), boundary=boundary, label=label, access=primitive)
 
     def place_text(self, value: Value) -> tuple[str | Show, ...]:
-        """Return how a variable is printed: `qlen`, `slots[2]`."""
+        """Return how a variable is printed: `qlen`, `slots[2]`, `defer_list.first`."""
         place = value.place
         assert isinstance(place, Read)
+        suffix = FIRST if value.name == FIRST else ""
         if place.index is None:
-            return (place.var,)
+            return (place.var + suffix,)
         size = self.config.variables[place.var].size or 0
-        return (place.var, "[", Show(place.index, Domain("int", 0, size)), "]")
+        return (place.var, "[", Show(place.index, Domain("int", 0, size)), "]" + suffix)
 
     def address(self, value: Value) -> tuple[str | Show, ...]:
         """Return how the address of a variable or of a list of the thread's own is printed: `&gso_skb`."""

@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from qmodel.frontend.diagnostics import did_you_mean
-from qmodel.frontend.expressions import Expressions
+from qmodel.frontend.expressions import FIRST, Expressions
 from qmodel.frontend.values import WORDS, Scope, Value, truth
-from qmodel.ir.expr import Const, Expr, Read, apply
+from qmodel.ir.expr import Const, Expr, Inside, Read, apply
 
 if TYPE_CHECKING:
     from qmodel.frontend.configure import Configuration
@@ -51,6 +51,8 @@ class PropertyCompiler(Expressions):
     def load(self, reference: Value, node: ast.expr) -> Value:  # noqa: ARG002  the interface of Expressions
         """Return what a shared scalar is, without a step."""
         assert isinstance(reference.place, Read)
+        if reference.name == FIRST:
+            return Value("skb", apply("head", reference.place), None, reference.domain)
         return Value(reference.kind, reference.place, None, reference.domain, reference.name)
 
     def length(self, queue: Value, node: ast.expr) -> Value:
@@ -87,6 +89,8 @@ class PropertyCompiler(Expressions):
                 if name not in functions:
                     raise self.error(node, f"the model has no function `{name}`", did_you_mean(name, functions))
                 return self.function(functions[name], [self.evaluate(a) for a in node.args])[0]
+            case ast.Name(id="inside") if len(node.args) == 1:
+                return self._inside(node.args[0])
             case ast.Name(id="all" | "any" | "sum" as name):
                 return self._quantified(node, name)
             case ast.Name(id="min" | "max" as name) if len(node.args) > 1:
@@ -94,10 +98,18 @@ class PropertyCompiler(Expressions):
             case ast.Name(id=name) if name in _LOOKS and len(node.args) == _LOOKS[name] and not node.keywords:
                 return self._look(node, name)
             case ast.Name(id=name):
-                known = [*_LOOKS, "all", "any", "sum", "min", "max"]
+                known = [*_LOOKS, "inside", "all", "any", "sum", "min", "max"]
                 remedy = did_you_mean(name, known, "a property only looks: " + ", ".join(sorted(known)))
                 raise self.error(node, f"`{name}` has no meaning in a property", remedy)
         raise self.error(node, f"`{ast.unparse(node.func)}` cannot be called here", "a property only looks")
+
+    def _inside(self, node: ast.expr) -> Value:
+        known = [*self.config.variant.functions, *self.config.threads, *self.config.handlers]
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self.scope.model and name in known:
+                return Value("int", Inside(name))
+        remedy = did_you_mean(ast.unparse(node).rpartition(".")[2], known)
+        raise self.error(node, "inside() takes a function of the model", remedy)
 
     def _look(self, node: ast.Call, name: str) -> Value:
         first = node.args[0]

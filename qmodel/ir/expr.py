@@ -83,6 +83,13 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """How many threads have their next step in a function, or in what it calls. In properties only."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """An operator applied to its arguments. `OPERATORS` has the meaning of each."""
 
@@ -90,7 +97,7 @@ class Apply:
     args: tuple[Expr, ...]
 
 
-Expr = Const | Local | Read | Own | Lookup | At | Apply
+Expr = Const | Local | Read | Own | Lookup | At | Inside | Apply
 
 TRUE, FALSE = Const(1), Const(0)
 
@@ -250,6 +257,8 @@ def interval(expr: Expr, domain_of: Callable[[Local | Read | Own], tuple[int, in
             return domain_of(expr)
         case At():
             return 0, 1
+        case Inside():
+            return 0, 64
         case Lookup(table, index):
             low, high = interval(index, domain_of, skb_bits)
             part = table[max(low, 0) : high + 1] or table

@@ -29,6 +29,10 @@ WHERE = "__where"
 """Ghost array: the `Place` of each packet, at index packet - 1."""
 LAST_SENT = "__last_sent"
 """Ghost array: for each flow 1 + the greatest index of a packet on the wire, 0 when none is."""
+RCU_PRESENT = "__rcu_present"
+"""Ghost array: for each thread the read-side critical sections whose end is not seen by all yet."""
+RCU_AWAITED = "__rcu_awaited"
+"""Ghost array, thread by thread: for each other thread the sections that a synchronize_rcu() still waits for."""
 PENDING = "__pending"
 """Prefix of the ghost array of a softirq: whether it is raised, for each CPU."""
 BOUND = "buffer-bound"
@@ -39,7 +43,10 @@ BUDGET = "__left"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a specification: the innermost function, and file, line and columns (0-based) of the expression."""
+    """A place in a specification: the innermost function, and file, line and columns (0-based) of the expression.
+
+    stack: the functions that are being run there, outermost first.
+    """
 
     file: str
     line: int
@@ -47,6 +54,7 @@ class Site:
     end_column: int
     function: str
     source: str
+    stack: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Variable:
 
 
 EventKind = Literal[
-    "lock", "unlock", "load", "store", "atomic", "list", "wire", "free", "choose", "softirq", "wait", "flush"
+    "lock", "unlock", "load", "store", "atomic", "list", "wire", "free", "choose", "softirq", "wait", "flush", "rcu"
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmodel.ir.expr import Apply, At, Const, Domain, Expr, Local, Lookup, Own, Read, queue_items
+from qmodel.ir.expr import Apply, At, Const, Domain, Expr, Inside, Local, Lookup, Own, Read, queue_items
 from qmodel.ir.program import Place, Program
 
 
@@ -56,6 +56,8 @@ def expr_text(expr: Expr, level: int = 0) -> str:
             return f"{{{','.join(map(str, table))}}}[{expr_text(index)}]"
         case At(tid, nodes):
             return f"at({tid}, {','.join(map(str, sorted(nodes)))})"
+        case Inside(function):
+            return f"inside({function})"
         case Apply(op, args):
             return _apply_text(op, args, level)
 

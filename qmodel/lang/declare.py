@@ -161,6 +161,17 @@ class SkbList(Shared[SkbQueue]):
     ) -> None: ...
 
 
+class SkbPtr(Shared["Skb | None"]):
+    """A pointer to a packet, or NULL, such as a slot of a ring.
+
+    Storing a packet gives it out of the thread's hands; storing over one takes that one back into them.
+    """
+
+    def __init__(
+        self, *, guarded_by: SpinLock | Array[Lock] | None = None, rest: None = None, doc: str = ""
+    ) -> None: ...
+
+
 class Array(Generic[T]):
     """As many shared variables of one kind: `slots = Array(Int(0, high=3), size=4)`, used as `m.slots[i]`."""
 

@@ -270,6 +270,41 @@ def kfree_skb(skb: Skb | None) -> None:
     """Free a packet."""
 
 
+def llist_add(skb: Skb | None, queue: SkbQueue) -> bool:
+    """Put a packet in front of a lock-less list, in one step, as a full barrier; tell whether the list was empty."""
+    return True
+
+
+def llist_del_all(queue: SkbQueue) -> SkbQueue:
+    """Take the whole of a lock-less list, in one step, as a full barrier: the packet that came last is its head."""
+    return queue
+
+
+def llist_reverse_order(queue: SkbQueue) -> SkbQueue:
+    """Return a list of the thread's own turned round."""
+    return queue
+
+
+def llist_empty(queue: SkbQueue) -> bool:
+    """Tell whether a lock-less list is empty."""
+    return True
+
+
+# --- RCU ------------------------------------------------------------------------------------------------------------
+
+
+def rcu_read_lock() -> None:
+    """Begin a read-side critical section. It is a step, so that a grace period may begin before it."""
+
+
+def rcu_read_unlock() -> None:
+    """End a read-side critical section."""
+
+
+def synchronize_rcu() -> None:
+    """Wait for every reader that is in its section now; their stores are visible when it returns. Two steps."""
+
+
 # --- the model's own ------------------------------------------------------------------------------------------------
 
 
@@ -279,6 +314,11 @@ def choose(budget: int = 0, text: str = "") -> bool:
     text: what a trace prints where the answer is true.
     """
     return True
+
+
+def inside(function: object) -> int:
+    """Return how many threads are in a function, or in what it calls: `inside(m.qdisc_restart)`. In properties only."""
+    return 0
 
 
 def check(condition: bool, text: str) -> None:  # noqa: FBT001  it reads as kernel code does: WARN_ON(condition)

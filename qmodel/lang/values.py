@@ -25,6 +25,10 @@ class Skb:
 class SkbQueue:
     """A list of packets. `SkbQueue()` is an empty one of the thread's own; work on it costs no step."""
 
+    first: Skb | None
+    """The head of a shared list, for READ_ONCE(m.NAME.first) and try_cmpxchg(m.NAME.first, old, skb), which puts skb
+    in front where the head is still `old`."""
+
     def __len__(self) -> int:
         """Return the number of packets."""
         return 0

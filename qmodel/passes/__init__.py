@@ -20,4 +20,4 @@ def lower(program: Program, model: str = "sc", buffer: int = memory.BUFFER) -> P
     buffer: how many stores of a CPU may be pending at once. Raises UnknownMemoryError.
     """
     program = memory.lower(program, model, buffer)
-    return locks.prune(domains.add(packets.add(program)))
+    return context.place(locks.prune(domains.add(packets.add(program))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qmodel.ir.expr import Own, apply
+from qmodel.ir.expr import At, Const, Inside, Own, apply, substitute
 from qmodel.ir.graph import Piece, expand
 from qmodel.ir.program import Guard, Node, Program, Template
 
@@ -21,6 +21,26 @@ def add(program: Program) -> Program:
     if not any(t.kind == "softirq" for t in program.threads):
         return program
     return replace(program, templates={name: _guarded(t) for name, t in program.templates.items()})
+
+
+def place(program: Program) -> Program:
+    """Return the program with what properties say of functions turned into places of threads."""
+
+    def inside(part: Expr) -> Expr | None:
+        if not isinstance(part, Inside):
+            return None
+        total: Expr = Const(0)
+        for thread in program.threads:
+            nodes = program.template_of(thread.tid).nodes
+            at = frozenset(i for i, n in enumerate(nodes) if n.boundary and n.next and part.function in n.site.stack)
+            total = apply("+", total, At(thread.tid, at)) if at else total
+        return total
+
+    return replace(
+        program,
+        properties=tuple(replace(p, cond=substitute(p.cond, inside)) for p in program.properties),
+        measures=tuple(replace(m, value=substitute(m.value, inside)) for m in program.measures),
+    )
 
 
 def _guarded(template: Template) -> Template:

@@ -56,7 +56,7 @@ def arrange(trace: Trace, threads: tuple[ThreadInfo, ...], remark: str, *, full:
     last: Event | None = None
     for position, (event, is_shown) in enumerate(zip(trace.events, shown, strict=True)):
         number = index.get(_lane_key(event.thread, threads))
-        if number == -5:
+        if number is None:
             continue
         thread = threads[event.thread]
         lane = lanes.setdefault(number, _first_in_lane(event, thread))

@@ -223,6 +223,13 @@ def test_a_remark_keeps_clear_of_the_state() -> None:
     assert re.search(r"^qlen\+\+  /\* violates p \*/ {2,}qlen: 1$", shown, re.MULTILINE)
 
 
+def test_a_remark_gives_way_to_the_state() -> None:
+    """Where text, remark and state do not fit beside one another, the remark goes and nothing is shortened."""
+    changed = (Change("child", "[]", "[a0 a1 a2 a3 a4 a5]"),)
+    shown = rows([event(0, "x"), event(1, "y" * 24, changes=changed)], XMIT0, XMIT1)
+    assert [["x"], ["y" * 24, "child: [a0 a1 a2 a3 a4 a5]"]] == [re.split(" {2,}", line.strip()) for line in shown]
+
+
 def test_deadlock_says_who_waits() -> None:
     """In a deadlock, the locks that are waited for are marked, and the end is called by its name."""
     events = [event(0, "spin_lock(&b)", "wait"), event(1, "waits for x == 1", "wait")]
@@ -311,6 +318,15 @@ def test_long_texts_of_many_cpus_start_apart() -> None:
     assert [75, 75, 75, 75] == [len(line) for line in shown]
 
 
+def test_heads_of_two_lines_have_the_names_below() -> None:
+    """Where heads do not fit on a line, the CPUs stand above the names; a thread without a CPU has its name only."""
+    threads = (*(ThreadInfo("dev_queue_xmit", cpu, "task") for cpu in range(3)), ThreadInfo("waker", -1, "environment"))
+    shown = kernel.picture(*run_of([event(n, "x" * 60) for n in range(4)], threads)).split("\n\n")[1]
+    cpus, names = (line.split() for line in shown.split("\n")[:2])
+    assert ["CPU0", "CPU1", "CPU2"] == cpus
+    assert (4, "(waker)") == (len(names), names[-1])
+
+
 def test_state_begins_behind_every_head() -> None:
     """The head of the state stands behind that of a CPU whose texts are shorter than its name."""
     threads = (XMIT0, ThreadInfo("f" * 30, 1, "task"))
@@ -344,6 +360,7 @@ def test_a_run_of_which_nothing_is_shown_is_left_out() -> None:
     events = [event(0, "a"), entry(1), event(1, "q", quiet=True), event(0, "b")]
     assert ["a", "b"] == rows(events, XMIT0, SOFTIRQ0)
     assert "\n(2 accesses " in kernel.picture(*run_of(events, (XMIT0, SOFTIRQ0)))
+    assert ["a", "<softirq net_tx_action>", "c"] == rows([*events[:3], entry(1), event(1, "c")], XMIT0, SOFTIRQ0)
 
 
 def test_a_column_that_begins_with_a_softirq_is_named_by_its_cpu() -> None:
@@ -392,9 +409,9 @@ def test_long_names_lose_their_middle() -> None:
 
 
 def test_a_single_cpu_has_the_state_behind_its_widest_row() -> None:
-    """One column and the state: two locks share a row, and the state keeps clear of it."""
+    """The state keeps clear of two locks that share a row, but not of a remark that has nothing beside it."""
     changed = (Change("child", "[]", "[a0]"),)
-    events = [unlock(0, "root_lock"), lock(0, "tx_lock"), event(0, "x", changes=changed), event(0, "y")]
+    events = [unlock(0, "root_lock"), lock(0, "tx_lock"), event(0, "x", changes=changed), event(0, "y" * 40)]
     head, locks, *_ = kernel.picture(*run_of(events, (XMIT0,))).split("\n\n")[1].split("\n")
     assert "spin_unlock(&root_lock); spin_lock(&tx_lock)" == locks
     assert len(locks) + 4 == head.index("state")
@@ -402,9 +419,9 @@ def test_a_single_cpu_has_the_state_behind_its_widest_row() -> None:
 
 def test_story_is_one_paragraph_of_sentences() -> None:
     """Sentences follow one another, each with its full stop; packets of a list stay in one line."""
-    story = ("It is taken out one by one ", "dev_requeue_skb() leaves the list gso_skb as [a1 a0]: gso_skb = [a1 a0].")
+    story = ("It is taken out one by one ", "dev_requeue_skb() leaves a list gso_skb as [a1 a0]: gso_skb = [a1 a0].")
     text = kernel.picture(*run_of([event(0, "x")], (XMIT0,), story=story)).split("\n\n")[-1]
-    first = "It is taken out one by one. dev_requeue_skb() leaves the list gso_skb as"
+    first = "It is taken out one by one. dev_requeue_skb() leaves a list gso_skb as"
     assert f"{first}\n[a1 a0]: gso_skb = [a1 a0].\n" == text
 
 

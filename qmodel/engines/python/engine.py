@@ -74,7 +74,7 @@ def _traces(
 def _property(found: Exploration, name: str, doc: str, traces: dict[tuple[str, str], Trace]) -> PropertyResult:
     trace = traces.get(("property", name))
     if trace is not None:
-        return PropertyResult(name, doc, Verdict.REFUTED, trace.story[-1], trace)
+        return PropertyResult(name, doc, Verdict.REFUTED, trace.story[-2], trace)
     if found.complete and not found.cut:
         return PropertyResult(name, doc, Verdict.HOLDS)
     return PropertyResult(name, doc, Verdict.INCONCLUSIVE, found.why or _cut(found))

@@ -20,6 +20,7 @@ from qmodel.ir.expr import TRUE, Const, Domain, Expr, Local, Own, Read, apply, r
 from qmodel.ir.graph import GraphBuilder, Skip
 from qmodel.ir.program import (
     BOUND,
+    RCU_PRESENT,
     Assign,
     Choose,
     Fail,
@@ -34,7 +35,7 @@ from qmodel.ir.program import (
     Thread,
     Variable,
 )
-from qmodel.passes.memory.machine import Machine
+from qmodel.passes.memory.machine import Machine, ended
 
 if TYPE_CHECKING:
     from qmodel.ir.graph import Piece
@@ -73,6 +74,10 @@ class Tso(Machine):
             if self._needs_buffer(variable):
                 found[name] = following
                 following += variable.size or 1
+        self.exits = following
+        """The number of the first location that stands for the end of a section: one a thread."""
+        if RCU_PRESENT in self.program.variables and found:
+            following += len(self.program.threads)
         self.count = following - 1
         return found
 
@@ -174,6 +179,16 @@ class Tso(Machine):
                 graph.emit(Assign(place, new), site, label=label)
                 done += graph.take()
                 graph.ends = no
+        for thread in self.program.threads if self.count >= self.exits else ():
+            yes, no = graph.branch(apply("==", location, Const(self.exits + thread.tid)), site)
+            graph.ends = yes
+            label = Label("flush", (f"store buffer: CPU{thread.cpu} leaves its RCU section",))
+            pieces = ended(self.program, Const(thread.tid))
+            for piece in pieces:
+                assert isinstance(piece, Assign)
+                graph.emit(piece, site, label=label if piece is pieces[-1] else None)
+            done += graph.take()
+            graph.ends = no
         graph.take()  # a location is one of those above
         graph.ends = done
         self._remove(graph, entry, site)
@@ -254,10 +269,12 @@ class Tso(Machine):
         first = Const(self.base[place.var])
         return first if place.index is None else apply("+", first, place.index)
 
-    def temporary(self, name: str, domain: Domain) -> Local:
-        """Return a local for use within a step."""
-        self.locals[name] = domain
-        return Local(name)
+    def leave_section(self) -> list[Piece]:
+        """End a section: at once where nothing is pending, else as a release, when all before it has been seen."""
+        if not self.count:
+            return super().leave_section()
+        location = apply("+", Const(self.exits), Own("tid"))
+        return self._append(location, STORE, Const(0), release=True)
 
     def load(self, place: Read) -> tuple[list[Piece], Expr]:
         """Read memory, and apply the CPU's own pending entries for the place in their order."""

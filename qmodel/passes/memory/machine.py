@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qmodel.ir.program import Assign
+from qmodel.ir.expr import Const, Local, Own, Read, apply
+from qmodel.ir.program import RCU_AWAITED, RCU_PRESENT, Assign
 
 if TYPE_CHECKING:
-    from qmodel.ir.expr import Domain, Expr, Read
+    from qmodel.ir.expr import Domain, Expr
     from qmodel.ir.graph import Piece
     from qmodel.ir.program import Program
 
@@ -55,10 +56,37 @@ class Machine:
         del name
         return []
 
+    def temporary(self, name: str, domain: Domain) -> Local:
+        """Return a local for use within a step."""
+        self.locals[name] = domain
+        return Local(name)
+
+    def leave_section(self) -> list[Piece]:
+        """End a read-side critical section."""
+        return ended(self.program, Own("tid"))
+
     locked_failure_drains = True
     """Whether a cmpxchg that fails drains as one that succeeds does."""
     lock_drains = True
     """Whether taking a lock waits for every store of the CPU, or only for those to the lock."""
+
+
+def ended(program: Program, reader: Expr) -> list[Piece]:
+    """Return what happens when the end of a reader's section is seen by all: whoever waits for it waits for one less."""
+    present = Read(RCU_PRESENT, reader)
+    pieces: list[Piece] = [Assign(present, apply("-", present, Const(1)))]
+    if RCU_AWAITED not in program.variables:
+        return pieces
+    waiting = {t.tid for t in program.threads if _synchronizes(program, t.template)}
+    for tid in sorted(waiting):
+        awaited = Read(RCU_AWAITED, apply("+", Const(tid * len(program.threads)), reader))
+        pieces.append(Assign(awaited, apply("max", apply("-", awaited, Const(1)), Const(0))))
+    return pieces
+
+
+def _synchronizes(program: Program, template: str) -> bool:
+    nodes = program.templates[template].nodes
+    return any(n.access is not None and n.access.name == "synchronize_rcu" for n in nodes)
 
 
 class SequentialConsistency(Machine):

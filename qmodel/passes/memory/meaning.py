@@ -10,6 +10,8 @@ from qmodel.ir.expr import TRUE, Const, Domain, Expr, Local, Lookup, Own, Read, 
 from qmodel.ir.graph import Piece, Skip, expand
 from qmodel.ir.program import (
     LAST_SENT,
+    RCU_AWAITED,
+    RCU_PRESENT,
     WHERE,
     Assign,
     Fail,
@@ -124,6 +126,8 @@ class Meaning:
             return []
         if name == "wait_until":
             return self._wait(p.args[0])
+        if name in {"rcu_read_lock", "rcu_read_unlock", "synchronize_rcu", "synchronize_rcu_end"}:
+            return self._rcu(name)
         assert isinstance(place, Read)
         if name in _LOADS:
             return self._loaded(p, place)
@@ -153,7 +157,40 @@ class Meaning:
         return [*pieces, *self._result(p, value)]
 
     def _store(self, place: Read, value: Expr, *, release: bool = False) -> list[Piece]:
-        return self.machine.store(place, value, release=release)
+        if self.program.variables[place.var].domain.kind != "skb":
+            return self.machine.store(place, value, release=release)
+        pieces, old = self.machine.load(place)
+        return [*pieces, *self._exchanged(place, old, value), *self.machine.store(place, value, release=release)]
+
+    def _exchanged(self, place: Read, old: Expr, new: Expr) -> list[Piece]:
+        """A pointer to a packet changes: the new packet leaves the thread's hands, the old one comes into them."""
+        moves = apply("!=", old, new)
+        dropped = self.machine.temporary(f"%dropped.{place.var}", self.program.variables[place.var].domain)
+        given = [self._in_hands(new, "stored")[1], Assign(where_is(new), Const(Place.LISTED))]
+        listed = apply("==", where_is(old), Const(Place.LISTED))
+        back: list[Piece] = [Skip(listed, 2), Assign(where_is(old), OWN_HANDS), Assign(dropped, old)]
+        return [
+            Skip(apply("and", moves, apply("!=", new, Const(0))), len(given)),
+            *given,
+            Skip(apply("and", moves, apply("!=", old, Const(0))), len(back)),
+            *back,
+        ]
+
+    def _rcu(self, name: str) -> list[Piece]:
+        """Count sections; a grace period waits for as many ends as there were sections when it began."""
+        me, threads = Own("tid"), len(self.program.threads)
+        present = Read(RCU_PRESENT, me)
+        if name == "rcu_read_lock":
+            return [Assign(present, apply("+", present, Const(1)))]
+        if name == "rcu_read_unlock":
+            return self.machine.leave_section()
+        awaited = [
+            (Read(RCU_AWAITED, apply("+", apply("*", me, Const(threads)), Const(t))), Read(RCU_PRESENT, Const(t)))
+            for t in range(threads)
+        ]
+        if name == "synchronize_rcu":
+            return [*self.machine.drain(), *(Assign(mine, now) for mine, now in awaited)]
+        return [*self.machine.drain(), Guard(apply("and", *(apply("==", mine, Const(0)) for mine, _ in awaited)))]
 
     def _wait(self, cond: Expr) -> list[Piece]:
         """Wait for a condition, as the thread sees what it reads."""
@@ -174,8 +211,12 @@ class Meaning:
             pieces, old = machine.load(place)
             swapped = [*machine.drain(), Assign(place, p.args[1])]
             return [*pieces, *self._result(p, old), Skip(apply("==", old, p.args[0]), len(swapped)), *swapped]
+        swap = [Assign(place, new)]
+        if self.program.variables[place.var].domain.kind == "skb":
+            becomes = machine.temporary(f"%new.{place.var}", Domain("int", 0, self._all))
+            swap = [Assign(becomes, new), *self._exchanged(place, place, becomes), Assign(place, becomes)]
         # The result may name what it replaced, so that it is taken first.
-        return [*machine.drain(), *self._result(p, result), Assign(place, new)]
+        return [*machine.drain(), *self._result(p, result), *swap]
 
     def _lock(self, p: Primitive, lock: Read) -> list[Piece]:
         machine = self.machine
@@ -262,6 +303,33 @@ class Meaning:
                     Skip(apply("!=", taken, Const(0)), 1),
                     Assign(where_is(taken), OWN_HANDS),
                 ]
+            case "llist_first":
+                return [*pieces, *self._result(p, apply("head", now))]
+            case "llist_cmpxchg":
+                assert p.target is not None
+                old, packet = p.args
+                pushed = [
+                    *self._in_hands(packet, "queued"),
+                    Assign(place, apply("push", place, packet)),
+                    Assign(where_is(packet), Const(Place.LISTED)),
+                ]
+                found = Local(p.target)
+                head = [*self.machine.drain(), Assign(found, apply("head", place))]
+                return [*head, Skip(apply("==", found, old), len(pushed)), *pushed]
+            case "llist_add":
+                (packet,) = p.args
+                return [
+                    *self._in_hands(packet, "queued"),
+                    *self.machine.drain(),
+                    *self._result(p, apply("==", place, Const(0))),
+                    Assign(place, apply("push", place, packet)),
+                    Assign(where_is(packet), Const(Place.LISTED)),
+                ]
+            case "llist_del_all":
+                assert p.target is not None
+                taken = Local(p.target)
+                moved = self._move(taken, capacity, OWN_HANDS)
+                return [*self.machine.drain(), Assign(taken, place), Assign(place, Const(0)), *moved]
             case "skb_peek":
                 return [*pieces, *self._result(p, apply("head", now))]
             case "skb_queue_len":
