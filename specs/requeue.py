@@ -101,17 +101,20 @@ class Requeue(Model):
         local_bh_disable()
         spin_lock(m.root_lock)
         if m.bypass and not m.qlen and m.qdisc_run_begin():
-            batch = SkbQueue()
-            __skb_queue_tail(batch, skb)
-            if m.sch_direct_xmit(batch):
-                m.__qdisc_run()
-            m.qdisc_run_end()
+            m.qdisc_bypass(skb)
         else:
             __skb_queue_tail(m.child, skb)
             m.qlen += 1
             m.qdisc_run()
         spin_unlock(m.root_lock)
         local_bh_enable()
+
+    def qdisc_bypass(m, skb):
+        batch = SkbQueue()
+        __skb_queue_tail(batch, skb)
+        if m.sch_direct_xmit(batch):
+            m.__qdisc_run()
+        m.qdisc_run_end()
 
     # --- running ----------------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ def compile_call(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
         return _length(c, node)
     if name in {"min", "max"} and len(node.args) > 1 and not node.keywords:
         return Value("int", apply(name, *(c.as_number(a) for a in node.args)))
-    if name in {"wait_until", "atomic", "try_cmpxchg"}:
+    if name in _SPECIAL:
         return _SPECIAL[name](c, node)
     signature = SIGNATURES.get(name)
     if signature is None:
@@ -517,6 +517,16 @@ def _check(c: FunctionCompiler, node: ast.Call, _name: str, condition: Value, te
     return VOID
 
 
+def _demand(c: FunctionCompiler, node: ast.Call) -> Value:
+    match node.args:
+        case [ast.Constant(value=str() as name), condition] if not node.keywords:
+            cond = pure_condition(c, condition)
+            text = f"demanded here: {ast.unparse(condition).replace(c.scope.model + '.', '')}"
+            c.fail(node, apply("not", cond), name, (text,), fatal=False)
+            return VOID
+    raise c.error(node, "`demand` takes a name and a condition", 'write demand("name", condition)')
+
+
 def _wait_until(c: FunctionCompiler, node: ast.Call) -> Value:
     if len(node.args) != 1 or node.keywords:
         raise c.error(node, "`wait_until` takes a condition", "write wait_until(condition)")
@@ -534,6 +544,7 @@ def _atomic_call(c: FunctionCompiler, node: ast.Call) -> Value:
 
 
 _SPECIAL: dict[str, Callable[[FunctionCompiler, ast.Call], Value]] = {
+    "demand": _demand,
     "wait_until": _wait_until,
     "atomic": _atomic_call,
     "try_cmpxchg": _try_cmpxchg,

@@ -10,16 +10,15 @@ from qmodel.frontend.constants import BitNames, Constant, Declared, evaluate
 from qmodel.frontend.declarations import (
     BUILTIN,
     Decorated,
-    ParamInfo,
     ParamValue,
     ScenarioInfo,
     Variant,
     name_argument,
-    range_problem,
 )
 from qmodel.frontend.bounds import settle
 from qmodel.frontend.diagnostics import File, SpecError, did_you_mean
 from qmodel.frontend.functions import FunctionCompiler
+from qmodel.frontend.parameters import ParameterError, parameters
 from qmodel.frontend.properties import PropertyCompiler
 from qmodel.frontend.shape import shape
 from qmodel.frontend.source import Owned
@@ -57,10 +56,6 @@ _KEYWORDS = {
     "Array": {"size", "guarded_by"},
     "PerCpu": {"guarded_by"},
 }
-
-
-class ParameterError(ValueError):
-    """A parameter that does not exist, or a value that it cannot have. The text says what there is."""
 
 
 @dataclass
@@ -102,48 +97,6 @@ class Configuration:
         return Declared(name) if name in self.variant.cls.members else None
 
 
-def parameters(variant: Variant, scenario: ScenarioInfo, given: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
-    """Return a value for every parameter: what is given, else the scenario's, else the default.
-
-    A per-CPU parameter becomes a tuple with one number a flow. Raises ParameterError, SpecError.
-    """
-    for name in given:
-        if name not in variant.params:
-            known = ", ".join(variant.params)
-            hint = did_you_mean(name, variant.params, "")
-            text = f"{variant.model} has no parameter `{name}`; it has: {known}"
-            raise ParameterError(f"{text} ({hint})" if hint else text)
-    chosen = {name: p.default for name, p in variant.params.items()} | scenario.params | dict(given)
-    for name, value in chosen.items():
-        problem = range_problem(variant.params[name], value)
-        if problem:
-            raise ParameterError(problem)
-    result: dict[str, ParamValue] = {}
-    for name, param in variant.params.items():
-        value = chosen[name]
-        if param.kind != "packets":
-            if isinstance(value, tuple):
-                raise ParameterError(f"`{name}` takes one number")
-            result[name] = value
-    for name, param in variant.params.items():
-        if param.kind == "packets":
-            result[name] = _per_flow(param, chosen[name], result)
-    return {name: result[name] for name in variant.params}
-
-
-def _per_flow(param: ParamInfo, value: ParamValue, known: Mapping[str, ParamValue]) -> tuple[int, ...]:
-    node = param.owned.node
-    assert isinstance(node, ast.Call)
-    each = next(k.value for k in node.keywords if k.arg == "each")
-    flows = evaluate(param.owned.module, each, lambda name: known.get(name))
-    if not isinstance(flows, int) or flows < 0:
-        raise param.owned.module.file.error(each, "`each` is the number of flows", "write each=cpus")
-    numbers = value if isinstance(value, tuple) else (value,)
-    if len(numbers) > flows:
-        raise ParameterError(f"`{param.name}` has {len(numbers)} numbers, and there are {flows} flows")
-    return (*numbers, *(numbers[-1:] * (flows - len(numbers))))
-
-
 def configure(variant: Variant, scenario: str = "default", given: Mapping[str, ParamValue] | None = None) -> Program:
     """Compile a variant in one configuration. Raises SpecError, ParameterError."""
     if scenario not in variant.scenarios:
@@ -175,7 +128,7 @@ def _constants(config: Configuration) -> None:
             config.budgets[name] = value
     for name, owned in config.variant.cls.members.items():
         node = owned.node
-        if name in config.params or name in {"kernel", "expect", "model"} or not isinstance(node, ast.expr):
+        if name in config.params or name in {"kernel", "expect", "model", "name"} or not isinstance(node, ast.expr):
             continue
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _VARIABLES | _ARRAYS:
             continue
@@ -403,8 +356,18 @@ def _compile(config: Configuration, started: dict[str, tuple[ThreadKind, int]], 
         properties=properties,
         measures=measures,
         packets=config.packets,
-        builtin=tuple((n, doc) for n, doc in BUILTIN.items() if config.packets.names or n not in {"order", "no-leak", "once"}),
+        builtin=(*_demands(config), *_languages_own(config)),
     )
+
+
+def _demands(config: Configuration) -> list[tuple[str, str]]:
+    own = {name_argument(d) for d in config.variant.decorated if d.decorator in {"invariant", "quiescent"}}
+    return [(n, "demanded by the code") for n in config.variant.demands if n not in own and n not in BUILTIN]
+
+
+def _languages_own(config: Configuration) -> list[tuple[str, str]]:
+    packets = bool(config.packets.names)
+    return [(n, doc) for n, doc in BUILTIN.items() if packets or n not in {"order", "no-leak", "once"}]
 
 
 def _template(config: Configuration, d: Decorated) -> Template:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qmodel.frontend.diagnostics import did_you_mean
-from qmodel.frontend.source import Module, find_class, find_constant, is_bits
+from qmodel.frontend.source import Module, find_class, find_constant, is_bits, model_class
 
 Resolve = Callable[[str], "Constant | None"]
 
@@ -86,6 +86,9 @@ def evaluate(module: Module, node: ast.expr, resolve: Resolve) -> Constant:
             return value
         case ast.Name(id=name):
             return _name(module, node, name, resolve)
+        case ast.Attribute(value=ast.Name(id=owner), attr=member) if model_class(module, owner) is not None:
+            # `Base.cpus` in the body of a class: a member of the model itself, by inheritance.
+            return _name(module, ast.copy_location(ast.Name(member), node), member, resolve)
         case ast.Attribute(value=ast.Name(id=owner), attr=member):
             bits = bit_names(module, owner)
             if bits is None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from qmodel.frontend.constants import Constant, Declared, evaluate
 from qmodel.frontend.diagnostics import SpecError, did_you_mean
+from qmodel.frontend.parameters import ParameterError, parameters, range_problem
 from qmodel.frontend.source import Loader, ModelClass, Module, Owned, model_class, model_names
 
 MEMORIES = ("sc", "tso", "weak")
@@ -109,10 +111,27 @@ class Variant:
     functions: dict[str, Owned] = field(hash=False)
 
     @property
+    def demands(self) -> list[str]:
+        """The properties that its functions demand at places of theirs."""
+        return demanded([*self.functions.values(), *(d.owned for d in self.decorated)])
+
+    @property
     def property_names(self) -> list[str]:
         """The properties that this variant is judged on: its own and those of the language."""
         own = [name_argument(d) for d in self.decorated if d.decorator in {"invariant", "quiescent"}]
+        own += [name for name in self.demands if name not in own]
         return [*own, *(name for name in BUILTIN if name not in own)]
+
+
+def demanded(functions: Iterable[Owned]) -> list[str]:
+    """Return the properties that functions demand at places of theirs."""
+    found: dict[str, None] = {}
+    for owned in functions:
+        for node in ast.walk(owned.node):
+            match node:
+                case ast.Call(func=ast.Name(id="demand"), args=[ast.Constant(value=str() as name), *_]):
+                    found[name] = None
+    return list(found)
 
 
 @dataclass(frozen=True)
@@ -193,7 +212,7 @@ def _variant(cls: ModelClass) -> Variant:
     scenarios = _scenarios(decorated, params)
     variant = Variant(
         model=_model_name(cls),
-        name=kebab(cls.name),
+        name=_variant_name(cls),
         doc=cls.doc,
         kernel=_kernel(cls),
         cls=cls,
@@ -221,6 +240,17 @@ def _model_name(cls: ModelClass) -> str:
                 return name
         raise owned.module.file.error(owned.node, "`model` is the name of a model", 'write model = "name"')
     return kebab(cls.bases[-1] if cls.bases else cls.name)
+
+
+def _variant_name(cls: ModelClass) -> str:
+    """Return the name of a variant: that of its class, unless the class itself says `name = "name"`."""
+    owned = cls.members.get("name") if "name" in cls.own else None
+    if owned is None:
+        return kebab(cls.name)
+    match owned.node:
+        case ast.Constant(value=str() as name) if name:
+            return name
+    raise owned.module.file.error(owned.node, "`name` is the name of a variant", 'write name = "name"')
 
 
 def _fields(variant: Variant) -> dict[str, object]:
@@ -357,15 +387,6 @@ def _param_value(module: Module, node: ast.expr, params: dict[str, ParamInfo], n
     if problem:
         raise module.file.error(node, problem, "give a value within the bounds of the parameter")
     return number
-
-
-def range_problem(param: ParamInfo, value: ParamValue) -> str:
-    """Return what is wrong with a value for a parameter, or an empty text."""
-    for number in value if isinstance(value, tuple) else (value,):
-        if number < param.low or (param.high is not None and number > param.high):
-            upper = "" if param.high is None else f" and at most {param.high}"
-            return f"`{param.name}` is at least {param.low}{upper}, not {number}"
-    return ""
 
 
 def _expectations(variant: Variant) -> tuple[Expectation, ...]:

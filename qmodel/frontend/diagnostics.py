@@ -29,7 +29,8 @@ class Diagnostic:
         width = max(1, min(self.end_column, len(self.source)) - self.column)
         lines = [f"{self.file}:{self.line}:{self.column + 1}: error: {self.message}"]
         if self.source:
-            caret = " " * len(number) + " " * self.column + "^" * width
+            before = "".join(c if c == "\t" else " " for c in self.source[: self.column])
+            caret = " " * len(number) + before + "^" * width
             lines += [number + self.source, caret]
         if self.remedy:
             lines.append(f"       help: {self.remedy}")
@@ -74,7 +75,7 @@ class File:
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return a remedy: the nearest known name, or all of them where none is near."""
-    names = sorted(set(known))
+    names = sorted(set(known) - {name})
     close = get_close_matches(name, names, n=1)
     if close:
         return f"did you mean `{close[0]}`?"

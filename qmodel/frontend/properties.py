@@ -89,8 +89,8 @@ class PropertyCompiler(Expressions):
                 if name not in functions:
                     raise self.error(node, f"the model has no function `{name}`", did_you_mean(name, functions))
                 return self.function(functions[name], [self.evaluate(a) for a in node.args])[0]
-            case ast.Name(id="inside") if len(node.args) == 1:
-                return self._inside(node.args[0])
+            case ast.Name(id="inside") if node.args and not node.keywords:
+                return Value("int", Inside(tuple(self._function_name(a) for a in node.args)))
             case ast.Name(id="all" | "any" | "sum" as name):
                 return self._quantified(node, name)
             case ast.Name(id="min" | "max" as name) if len(node.args) > 1:
@@ -103,11 +103,11 @@ class PropertyCompiler(Expressions):
                 raise self.error(node, f"`{name}` has no meaning in a property", remedy)
         raise self.error(node, f"`{ast.unparse(node.func)}` cannot be called here", "a property only looks")
 
-    def _inside(self, node: ast.expr) -> Value:
+    def _function_name(self, node: ast.expr) -> str:
         known = [*self.config.variant.functions, *self.config.threads, *self.config.handlers]
         match node:
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self.scope.model and name in known:
-                return Value("int", Inside(name))
+                return name
         remedy = did_you_mean(ast.unparse(node).rpartition(".")[2], known)
         raise self.error(node, "inside() takes a function of the model", remedy)
 

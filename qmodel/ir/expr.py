@@ -84,9 +84,9 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """How many threads have their next step in a function, or in what it calls. In properties only."""
+    """How many threads have their next step in one of some functions, or in what they call. In properties only."""
 
-    function: str
+    functions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

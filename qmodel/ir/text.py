@@ -56,8 +56,8 @@ def expr_text(expr: Expr, level: int = 0) -> str:
             return f"{{{','.join(map(str, table))}}}[{expr_text(index)}]"
         case At(tid, nodes):
             return f"at({tid}, {','.join(map(str, sorted(nodes)))})"
-        case Inside(function):
-            return f"inside({function})"
+        case Inside(functions):
+            return f"inside({', '.join(functions)})"
         case Apply(op, args):
             return _apply_text(op, args, level)
 

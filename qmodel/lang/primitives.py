@@ -316,9 +316,16 @@ def choose(budget: int = 0, text: str = "") -> bool:
     return True
 
 
-def inside(function: object) -> int:
-    """Return how many threads are in a function, or in what it calls: `inside(m.qdisc_restart)`. In properties only."""
+def inside(*functions: object) -> int:
+    """Return how many threads are in one of some functions, or in what they call. In properties only."""
     return 0
+
+
+def demand(name: str, condition: bool) -> None:  # noqa: FBT001
+    """Judge a property of this place: it is refuted where the condition does not hold, and the search goes on.
+
+    The condition looks at all of memory without a step, as an invariant does: `demand("early-drop", len(m.child) >= 1)`.
+    """
 
 
 def check(condition: bool, text: str) -> None:  # noqa: FBT001  it reads as kernel code does: WARN_ON(condition)

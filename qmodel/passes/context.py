@@ -32,7 +32,8 @@ def place(program: Program) -> Program:
         total: Expr = Const(0)
         for thread in program.threads:
             nodes = program.template_of(thread.tid).nodes
-            at = frozenset(i for i, n in enumerate(nodes) if n.boundary and n.next and part.function in n.site.stack)
+            named = set(part.functions)
+            at = frozenset(i for i, n in enumerate(nodes) if n.boundary and n.next and named & set(n.site.stack))
             total = apply("+", total, At(thread.tid, at)) if at else total
         return total
 
