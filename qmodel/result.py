@@ -121,6 +121,7 @@ class Outcome:
 
     complete: the whole state space was visited. why: what ended an incomplete run. seconds: of search and traces.
     bytes_per_state: peak memory of the search structures divided by states, or None where it was not measured.
+    buffer_full: how many steps could not be followed because a store buffer had no room left.
     """
 
     engine: str
@@ -138,6 +139,7 @@ class Outcome:
     bytes_per_state: float | None
     properties: tuple[PropertyResult, ...]
     measures: tuple[MeasureResult, ...]
+    buffer_full: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from qmodel import __version__
-from qmodel.cli import bench, check, gate, listing, replay, show
+from qmodel.cli import bench, bound, check, gate, listing, new, replay, show
 from qmodel.cli.errors import Exit, UsageError
 from qmodel.frontend.configure import ParameterError
 from qmodel.frontend.diagnostics import SpecError
@@ -26,6 +26,8 @@ def cli() -> None:
 
 
 for command in (check.check, gate.gate, listing.list_models, show.show, replay.replay, bench.bench):
+    cli.add_command(command)
+for command in (bound.bound, new.new):
     cli.add_command(command)
 
 

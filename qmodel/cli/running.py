@@ -13,7 +13,8 @@ from qmodel.frontend.configure import configure, parameters
 from qmodel.frontend.declarations import DEFAULT_SCENARIO
 from qmodel.ir.interpreter import SetupError
 from qmodel.passes import lower
-from qmodel.result import Run
+from qmodel.passes.memory import BUFFER
+from qmodel.result import Outcome, Run
 
 if TYPE_CHECKING:
     from qmodel.frontend.declarations import ParamValue, Spec, Variant
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ENGINES = {"python": python.run}
 """The engines by name."""
+LONGEST_BUFFER = 16
+"""Stores of a CPU that may be pending at once; a run that needs more is inconclusive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,9 @@ class Configuration:
         """A value for every parameter. Raises ParameterError."""
         return parameters(self.variant, self.variant.scenarios[self.scenario], self.given)
 
-    def program(self) -> Program:
+    def program(self, buffer: int = BUFFER) -> Program:
         """Compile and lower it. Raises SpecError, ParameterError."""
-        return lower(configure(self.variant, self.scenario, self.given), self.memory)
+        return lower(configure(self.variant, self.scenario, self.given), self.memory, buffer)
 
     def command(self, verb: str = "check") -> str:
         """Return the command that runs it again."""
@@ -57,6 +60,16 @@ class Configuration:
         return " ".join(words)
 
 
+def _run(configuration: Configuration, engine: str, options: Options) -> Outcome:
+    """Run a configuration, with longer store buffers for as long as they turn out too short."""
+    buffer = BUFFER
+    while True:
+        outcome = ENGINES[engine](configuration.program(buffer), options)
+        if not outcome.buffer_full or outcome.interrupted or buffer >= LONGEST_BUFFER:
+            return outcome
+        buffer *= 2
+
+
 def text_of(value: ParamValue) -> str:
     """Return a parameter as it is written on the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -64,14 +77,25 @@ def text_of(value: ParamValue) -> str:
 
 def run(configuration: Configuration, engine: str, options: Options) -> Run:
     """Run a configuration. Raises SpecError, ParameterError, UsageError."""
-    c = configuration
     try:
-        outcome = ENGINES[engine](c.program(), options)
+        outcome = _run(configuration, engine, options)
     except SetupError as error:
-        where = error.node.site
-        raise UsageError(
-            f"{where.file}:{where.line}: the scenario `{c.scenario}` itself violates {error}; start from a sound state"
-        ) from None
+        raise unsound(configuration, error) from None
+    return judged(configuration, outcome)
+
+
+def unsound(configuration: Configuration, error: SetupError) -> UsageError:
+    """Return what to tell a user whose scenario violates a property before anything runs."""
+    where = error.node.site
+    return UsageError(
+        f"{where.file}:{where.line}: the scenario `{configuration.scenario}` itself violates {error}; "
+        "start from a sound state"
+    )
+
+
+def judged(configuration: Configuration, outcome: Outcome) -> Run:
+    """Return an outcome with what was asked and what is expected."""
+    c = configuration
     wanted = expected(c.variant, c.scenario, c.memory, c.params)
     exact = is_exact(c.variant, c.scenario, c.memory, c.params)
     return Run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ _ROUNDS = 300
 
 
 def settle(
-    template: Template, variables: dict[str, Variable], packets: int, skb_bits: int, cpus: int, file: File
+    template: Template, variables: dict[str, Variable], packets: int, skb_bits: int, cpus: int, files: Mapping[str, File]
 ) -> Template:
     """Return the template with the domain of every number found. Raises SpecError where one grows for ever."""
     known = {n: v.domain for n, v in template.locals.items() if v.declared or v.domain.kind != "int"}
@@ -65,7 +66,7 @@ def settle(
         short = name.rpartition(".")[2].partition("%")[0] or "this value"
         remedy = f"declare it where it is first assigned: `{short}: u8 = …` (0 to 255), s8 or u16"
         message = f"no bound is known for `{short}`: it may grow with each turn of a loop"
-        raise file.error_at(site.line, site.column, site.end_column, message, remedy)
+        raise files[site.file].error_at(site.line, site.column, site.end_column, message, remedy)
     settled = {
         n: v if n in known else replace(v, domain=Domain("int", *bounds.get(n, (0, 0))))
         for n, v in template.locals.items()

@@ -397,13 +397,14 @@ def _queue_len(c: FunctionCompiler, node: ast.Call, _name: str, queue: Value) ->
     return c.length(queue, node)
 
 
-@primitive("skb_queue_empty", "queue")
+@primitive("skb_queue_empty skb_queue_empty_lockless", "queue")
 def _queue_empty(c: FunctionCompiler, node: ast.Call, name: str, queue: Value) -> Value:
     if isinstance(queue.place, Local):
         return truth(apply("==", queue.place, Const(0)))
     local = c.temporary("bool", node)
     label = Label("load", (f"{name}(", *c.address(queue), ") = ", Show(Local(local), BOOL)))
-    c.access(node, Primitive(name, local, queue.place), label)
+    marked = name == "skb_queue_empty_lockless"
+    c.access(node, Primitive("skb_queue_empty", local, queue.place, marked=marked), label)
     return c.local_value(local)
 
 

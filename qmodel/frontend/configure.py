@@ -6,22 +6,24 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from qmodel.frontend.constants import BitNames, Constant, Declared, evaluate
+from qmodel.frontend.bounds import settle
+from qmodel.frontend.constants import FUNCTIONS, BitNames, Constant, Declared, evaluate
 from qmodel.frontend.declarations import (
     BUILTIN,
     Decorated,
     ParamValue,
     ScenarioInfo,
     Variant,
+    keywords_of,
     name_argument,
 )
-from qmodel.frontend.bounds import settle
 from qmodel.frontend.diagnostics import File, SpecError, did_you_mean
 from qmodel.frontend.functions import FunctionCompiler
-from qmodel.frontend.parameters import ParameterError, parameters
+from qmodel.frontend.parameters import MOST_THREADS, ParameterError, parameters
 from qmodel.frontend.properties import PropertyCompiler
 from qmodel.frontend.shape import shape
 from qmodel.frontend.source import Owned
+from qmodel.frontend.unset import refuse_unset
 from qmodel.frontend.values import WORDS
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Read, reads_of, walk
 from qmodel.ir.program import (
@@ -44,6 +46,9 @@ from qmodel.ir.program import (
     Variable,
 )
 
+MOST_PACKETS, MOST_ELEMENTS = 250, 1000
+"""What a model may have, beside threads: more than could ever be searched."""
+_GHOSTS = (BUDGET, LAST_SENT, PENDING, RCU_AWAITED, RCU_PRESENT, WHERE)
 _VARIABLES = {"SpinLock", "Bool", "Int", "Flags", "SkbList", "SkbPtr"}
 _ARRAYS = {"Array", "PerCpu"}
 _KEYWORDS = {
@@ -74,6 +79,11 @@ class Configuration:
     packets: Packets = field(default_factory=Packets)
     handlers: dict[str, Decorated] = field(default_factory=dict)
     threads: dict[str, Decorated] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, File]:
+        """The files that the members of the variant stand in, by name."""
+        return {owned.module.file.name: owned.module.file for owned in self.variant.cls.members.values()}
 
     @property
     def skb_domain(self) -> Domain:
@@ -113,6 +123,8 @@ def configure(variant: Variant, scenario: str = "default", given: Mapping[str, P
             config.threads[d.function] = d
     started = _started(config)
     cpus = sum(count for _, count in started.values())
+    if cpus > MOST_THREADS:
+        raise ParameterError(f"a model has at most {MOST_THREADS} threads, not {cpus}")
     _variables(config, cpus)
     return _compile(config, started, cpus)
 
@@ -132,6 +144,10 @@ def _constants(config: Configuration) -> None:
             continue
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _VARIABLES | _ARRAYS:
             continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in FUNCTIONS:
+            known = {*_VARIABLES, *_ARRAYS, "Param", "Budget", "Packets"}
+            remedy = did_you_mean(node.func.id, known)
+            raise owned.module.file.error(node.func, f"`{node.func.id}` declares nothing", remedy)
         value = evaluate(owned.module, node, config.resolve)
         if not isinstance(value, int | tuple) or (isinstance(value, tuple) and not all(isinstance(v, int) for v in value)):
             remedy = "write Param(…), Int(…), SkbList(…) or another declaration"
@@ -147,8 +163,10 @@ def _packets(config: Configuration) -> None:
         second = [p for p in config.variant.params.values() if p.kind == "packets"][1]
         raise second.owned.module.file.error(second.owned.node, "a second Packets", "a model has one Packets")
     assert isinstance(sizes[0], tuple)
+    if sum(sizes[0]) > MOST_PACKETS:
+        raise ParameterError(f"a model has at most {MOST_PACKETS} packets, not {sum(sizes[0])}")
     parked = _parked(config, len(sizes[0]))
-    names, flows, indices, first = [], [], [], []
+    names, flows, indices, first = list[str](), list[int](), list[int](), list[int]()
     for flow, (ahead, sent) in enumerate(zip(parked, sizes[0], strict=True)):
         first.append(len(names) + ahead + 1)
         for index in range(ahead + sent):
@@ -174,11 +192,20 @@ def _parked(config: Configuration, flows: int) -> tuple[int, ...]:
                 continue
             if nested:
                 raise file.error(node, "parked() stands in a branch or a loop", "write one call after another")
-            flow = evaluate(owned.module, node.args[0], lambda _: None) if len(node.args) == 1 else None
-            if not isinstance(flow, int) or not 0 <= flow < flows:
-                raise file.error(node, "parked() takes the number of a flow", f"a constant below {flows} (flows here)")
+            flow = _constant(node.args[0], owned) if len(node.args) == 1 else None
+            if flow is None or not 0 <= flow < flows:
+                remedy = f"write a number from 0 to {flows - 1}"
+                raise file.error(node, "parked() takes the number of a flow", remedy)
             counts[flow] += 1
     return tuple(counts)
+
+
+def _constant(node: ast.expr, owned: Owned) -> int | None:
+    try:
+        value = evaluate(owned.module, node, lambda _: None)
+    except SpecError:
+        return None
+    return value if isinstance(value, int) else None
 
 
 def _started(config: Configuration) -> dict[str, tuple[ThreadKind, int]]:
@@ -189,7 +216,8 @@ def _started(config: Configuration) -> dict[str, tuple[ThreadKind, int]]:
         if d.decorator == "environment":
             budget = evaluate(module, d.keywords["budget"], config.resolve)
             if not isinstance(budget, int) or budget < 0:
-                raise module.file.error(d.keywords["budget"], "a budget is a number", "name a parameter")
+                remedy = "give a number of at least 0, or the name of a Budget"
+                raise module.file.error(d.keywords["budget"], "a budget is a number", remedy)
             config.budgets[name] = budget
             if budget:
                 started[name] = ("environment", 1)
@@ -198,7 +226,8 @@ def _started(config: Configuration) -> dict[str, tuple[ThreadKind, int]]:
         if "each" in d.keywords:
             count = evaluate(module, d.keywords["each"], config.resolve)
             if not isinstance(count, int) or count < 0:
-                raise module.file.error(d.keywords["each"], "`each` is a number of CPUs", "write each=cpus")
+                remedy = "give a number of at least 0, or the name of a Param"
+                raise module.file.error(d.keywords["each"], "`each` is a number of CPUs", remedy)
         assert isinstance(count, int)
         if count:
             started[name] = ("task", count)
@@ -212,6 +241,9 @@ def _variables(config: Configuration, cpus: int) -> None:
     for name, owned in config.variant.cls.members.items():
         node = owned.node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _VARIABLES | _ARRAYS:
+            if name.startswith(_GHOSTS):
+                remedy = "give it another name"
+                raise owned.module.file.error(node, f"`{name}` is a name that the language keeps for itself", remedy)
             config.variables[name] = _variable(config, name, owned, node, cpus)
     for variable in config.variables.values():
         _check_guard(config, variable)
@@ -231,8 +263,9 @@ def _variable(config: Configuration, name: str, owned: Owned, call: ast.Call, cp
     size: Constant = cpus
     if what == "Array":
         size = keywords.get("size")
-        if not isinstance(size, int) or size < 1:
-            raise file.error(call, "an Array has a size of at least 1", f"write Array({ast.unparse(inner)}, size=…)")
+        if not isinstance(size, int) or not 1 <= size <= MOST_ELEMENTS:
+            remedy = f"write Array({ast.unparse(inner)}, size=…)"
+            raise file.error(call, f"an Array has a size from 1 to {MOST_ELEMENTS}", remedy)
     assert isinstance(size, int)
     inner_keywords = _keywords(config, owned, inner, inner.func.id)
     domain, init, rest = _scalar(config, owned, inner, inner.func.id, inner_keywords)
@@ -241,13 +274,13 @@ def _variable(config: Configuration, name: str, owned: Owned, call: ast.Call, cp
 
 
 def _keywords(config: Configuration, owned: Owned, call: ast.Call, what: str) -> dict[str, Constant]:
-    found: dict[str, Constant] = {}
-    for keyword in call.keywords:
-        if keyword.arg not in _KEYWORDS[what]:
-            remedy = did_you_mean(str(keyword.arg), _KEYWORDS[what])
-            raise owned.module.file.error(keyword, f"{what} takes no `{keyword.arg}`", remedy)
-        found[keyword.arg] = evaluate(owned.module, keyword.value, config.resolve)
-    return found
+    keywords = keywords_of(owned.module.file, call, what, _KEYWORDS[what])
+    return {name: evaluate(owned.module, keyword.value, config.resolve) for name, keyword in keywords.items()}
+
+
+def _value_node(call: ast.Call, name: str) -> ast.expr:
+    """Return where a named value of a call stands, else the call."""
+    return next((k.value for k in call.keywords if k.arg == name), call)
 
 
 def _guard(owned: Owned, call: ast.Call, keywords: dict[str, Constant]) -> str | None:
@@ -255,7 +288,7 @@ def _guard(owned: Owned, call: ast.Call, keywords: dict[str, Constant]) -> str |
     if guard is None:
         return None
     if not isinstance(guard, Declared):
-        node = next(k.value for k in call.keywords if k.arg == "guarded_by")
+        node = _value_node(call, "guarded_by")
         raise owned.module.file.error(node, "guarded_by names a lock", "name a SpinLock of this model")
     return guard.name
 
@@ -264,14 +297,16 @@ def _check_guard(config: Configuration, variable: Variable) -> None:
     if variable.guard is None:
         return
     owned = config.variant.cls.members[variable.name]
+    calls = [n for n in ast.walk(owned.node) if isinstance(n, ast.Call)]
+    node = next((found for call in calls if (found := _value_node(call, "guarded_by")) is not call), owned.node)
     lock = config.variables.get(variable.guard)
     if lock is None or lock.domain.kind != "lock":
         locks = [v.name for v in config.variables.values() if v.domain.kind == "lock"]
         remedy = did_you_mean(variable.guard, locks, "declare `NAME = SpinLock()`")
-        raise owned.module.file.error(owned.node, f"`{variable.guard}` is no lock", remedy)
+        raise owned.module.file.error(node, f"`{variable.guard}` is no lock", remedy)
     if lock.size is not None and lock.size != variable.size:
         remedy = "an array of locks guards an array of the same size, element by element"
-        raise owned.module.file.error(owned.node, f"`{lock.name}` has {lock.size} locks", remedy)
+        raise owned.module.file.error(node, f"`{lock.name}` has {lock.size} locks", remedy)
 
 
 def _scalar(
@@ -281,7 +316,7 @@ def _scalar(
     args = [evaluate(owned.module, a, config.resolve) for a in call.args]
     rest = keywords.get("rest")
     if not isinstance(rest, int | None):
-        raise file.error(call, "`rest` is a value of the variable", "give a number")
+        raise file.error(_value_node(call, "rest"), "`rest` is a value of the variable", "give a number")
     init: Constant = 0
     match what:
         case "SpinLock":
@@ -292,6 +327,8 @@ def _scalar(
             low, high = keywords.get("low", 0), keywords.get("high")
             if not isinstance(low, int) or not isinstance(high, int):
                 raise file.error(call, "an Int needs its greatest value", "write Int(0, high=…)")
+            if low > high:
+                raise file.error(call, f"no number is from {low} to {high}", "exchange low and high")
             domain, limit = Domain("int", low, high), 1
         case "Flags":
             if not args or not isinstance(args[0], BitNames):
@@ -304,17 +341,23 @@ def _scalar(
         case _:
             domain, limit = config.queue_domain, 0
             room = keywords.get("limit")
-            if isinstance(room, int) and room < len(config.packets.names):
-                domain = Domain("queue", 0, (1 << config.skb_bits * max(room, 0)) - 1)
-            elif not isinstance(room, int | None):
-                raise file.error(call, "`limit` is a number", "give the greatest length")
+            if not isinstance(room, int | None) or (room is not None and room < 0):
+                remedy = "give the greatest length of the list, at least 0"
+                raise file.error(_value_node(call, "limit"), "`limit` is a number", remedy)
+            if room is not None and room < len(config.packets.names):
+                domain = Domain("queue", 0, (1 << config.skb_bits * room) - 1)
     if len(args) > limit:
-        raise file.error(call, f"{what} takes {limit} value{'s' * (limit != 1)}", "remove the others")
+        remedy = "name the others" if limit else "a list begins empty" if domain.kind == "queue" else "remove it"
+        raise file.error(call.args[-1], f"{what} takes {limit or 'no'} value without a name", remedy)
+    values = f"its values are {domain.lo} to {domain.hi}"
     if args:
         init = args[0]
     if not isinstance(init, int) or not domain.lo <= init <= domain.hi:
-        remedy = f"its values are {domain.lo} to {domain.hi}"
-        raise file.error(call, f"`{ast.unparse(call)}` starts outside its bounds", remedy)
+        where = call.args[-1] if args else call
+        raise file.error(where, f"`{ast.unparse(call)}` starts outside its bounds", values)
+    if rest is not None and (not domain.lo <= rest <= domain.hi or (rest and domain.kind == "queue")):
+        remedy = "a list rests when it is empty: 0" if domain.kind == "queue" else values
+        raise file.error(_value_node(call, "rest"), "it can never have this value", remedy)
     return domain, int(init), None if rest is None else int(rest)
 
 
@@ -343,6 +386,8 @@ def _compile(config: Configuration, started: dict[str, tuple[ThreadKind, int]], 
     if problems:
         raise SpecError(dict.fromkeys(x for p in problems for x in p.diagnostics))
     threads = _threads(started, templates)
+    if len(threads) > MOST_THREADS:
+        raise ParameterError(f"a model has at most {MOST_THREADS} threads, and here are {len(threads)}, with softirqs")
     templates = {name: t for name, t in templates.items() if any(th.template == name for th in threads)}
     _final_domains(config, len(threads))
     _rcu(config, len(threads), templates)
@@ -382,13 +427,13 @@ def _template(config: Configuration, d: Decorated) -> Template:
     doc = ast.get_docstring(d.owned.node) or ""
     site = compiler.site(d.owned.node)
     template = Template(d.function, kind, nodes, compiler.locals, doc, site)  # type: ignore[arg-type]
-    template = shape(template, d.owned.module.file)
-    return _settled(config, template, d.owned.module.file)
+    template = replace(template, nodes=refuse_unset(nodes, config.files))
+    return _settled(config, shape(template, config.files))
 
 
-def _settled(config: Configuration, template: Template, file: File) -> Template:
+def _settled(config: Configuration, template: Template) -> Template:
     cpus = max((v.size or 0 for n, v in config.variables.items() if n.startswith(PENDING)), default=8)
-    return settle(template, config.variables, len(config.packets.names), config.skb_bits, cpus, file)
+    return settle(template, config.variables, len(config.packets.names), config.skb_bits, cpus, config.files)
 
 
 def _setup(config: Configuration, problems: list[SpecError]) -> Template:
@@ -404,11 +449,13 @@ def _setup(config: Configuration, problems: list[SpecError]) -> Template:
     except SpecError as error:
         problems.append(error)
         nodes = ()
+    else:
+        nodes = refuse_unset(nodes, config.files)
     nodes = tuple(replace(n, boundary=not n.next, access=None) for n in nodes)
     assert owned.node is not None
     site = compiler.site(owned.node)
     template = Template("setup", "task", nodes, compiler.locals, config.scenario.doc, site)
-    return _settled(config, template, owned.module.file) if nodes else template
+    return _settled(config, template) if nodes else template
 
 
 def _threads(started: dict[str, tuple[ThreadKind, int]], templates: dict[str, Template]) -> tuple[Thread, ...]:

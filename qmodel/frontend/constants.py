@@ -52,7 +52,9 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.BitAnd: operator.and_,
     ast.BitXor: operator.xor,
 }
-_FUNCTIONS: dict[str, Callable[..., int]] = {"len": len, "min": min, "max": max, "sum": sum}
+MOST_BITS = 64
+"""No number is shifted by more."""
+FUNCTIONS: dict[str, Callable[..., int]] = {"len": len, "min": min, "max": max, "sum": sum}
 
 
 def bit_names(module: Module, name: str) -> BitNames | None:
@@ -66,14 +68,16 @@ def bit_names(module: Module, name: str) -> BitNames | None:
         match statement:
             case ast.Assign(targets=[ast.Name(id=member)], value=value):
                 number = evaluate(home, value, lambda _: None)
-                if not isinstance(number, int) or number < 0 or number in members:
-                    remedy = "number the bits 0, 1, 2 …, each once"
-                    raise home.file.error(value, f"`{member}` is no new bit number", remedy)
+                if not isinstance(number, int) or number < 0 or number in members or member in members.values():
+                    remedy = "give each bit a name and a number of its own: 0, 1, 2 …"
+                    raise home.file.error(statement, f"`{ast.unparse(statement)}` is no new bit", remedy)
                 members[number] = member
             case ast.Expr(value=ast.Constant()):
                 pass
             case _:
                 raise home.file.error(statement, "a class of Bits has members only", "write `NAME = number`")
+    if not members:
+        raise home.file.error(node, f"`{name}` has no bits", "write `NAME = 0` in its body")
     if sorted(members) != list(range(len(members))):
         raise home.file.error(node, f"the bits of `{name}` have gaps", "number them 0, 1, 2 …")
     return BitNames(name, tuple(members[i] for i in range(len(members))))
@@ -86,13 +90,18 @@ def evaluate(module: Module, node: ast.expr, resolve: Resolve) -> Constant:
             return value
         case ast.Name(id=name):
             return _name(module, node, name, resolve)
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as owner_node, attr="total") if isinstance(
+            total := evaluate(module, owner_node, resolve), tuple
+        ):
+            return sum(total)
         case ast.Attribute(value=ast.Name(id=owner), attr=member) if model_class(module, owner) is not None:
             # `Base.cpus` in the body of a class: a member of the model itself, by inheritance.
             return _name(module, ast.copy_location(ast.Name(member), node), member, resolve)
         case ast.Attribute(value=ast.Name(id=owner), attr=member):
             bits = bit_names(module, owner)
             if bits is None:
-                raise module.file.error(node, f"`{owner}` is no class of Bits", "write CLASS.BIT")
+                remedy = f"write `{member}` alone" if member in _declared(module) else "write CLASS.BIT"
+                raise module.file.error(node, f"`{owner}` is no class of Bits", remedy)
             if member not in bits.names:
                 raise module.file.error(node, f"`{owner}` has no bit `{member}`", did_you_mean(member, bits.names))
             return Bit(owner, member, bits.names.index(member))
@@ -104,16 +113,17 @@ def evaluate(module: Module, node: ast.expr, resolve: Resolve) -> Constant:
             return not evaluate(module, operand, resolve)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             first, second = _number(module, left, resolve), _number(module, right, resolve)
-            try:
-                return _BINARY[type(op)](first, second)
-            except (ZeroDivisionError, ValueError) as error:
-                raise module.file.error(node, str(error), "keep to values that are defined") from None
+            if isinstance(op, ast.FloorDiv | ast.Mod) and second == 0:
+                raise module.file.error(node, "this divides by 0", "divide by another number")
+            if isinstance(op, ast.LShift | ast.RShift) and not 0 <= second <= MOST_BITS:
+                raise module.file.error(node, f"this shifts by {second} bits", f"shift by 0 to {MOST_BITS} bits")
+            return _BINARY[type(op)](first, second)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return evaluate(module, body if evaluate(module, test, resolve) else orelse, resolve)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             values = [evaluate(module, a, resolve) for a in args]
             try:
-                return _FUNCTIONS[name](*values)
+                return FUNCTIONS[name](*values)
             except (TypeError, ValueError):
                 raise module.file.error(node, f"`{name}` cannot work on this", "give it numbers") from None
     raise module.file.error(
@@ -141,9 +151,19 @@ def _name(module: Module, node: ast.Name, name: str, resolve: Resolve) -> Consta
         return bits
     found = find_constant(module, name)
     if found is not None:
-        home, expression = found
-        if expression is node:
-            raise module.file.error(node, f"`{name}` is defined by itself", "give it a value")
-        return evaluate(home, expression, lambda _: None)
-    known = [*module.constants, *module.classes, *module.imported]
-    raise module.file.error(node, f"unknown name `{name}`", did_you_mean(name, known))
+        return evaluate(*found, lambda _: None)
+    known = [*module.constants, *module.classes, *module.imported, *_declared(module)]
+    raise module.file.error(node, f"unknown name `{name}`", did_you_mean(name, known, "define it above, or import it"))
+
+
+def _declared(module: Module) -> list[str]:
+    """Return the names that the models of a file declare: what may have been meant by one that is unknown."""
+    found: list[str] = []
+    for node in module.classes.values():
+        for statement in node.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)]) if not is_bits(node):
+                    found.append(name)
+                case _:
+                    pass
+    return found

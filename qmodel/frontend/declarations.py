@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from qmodel.frontend.constants import Constant, Declared, evaluate
-from qmodel.frontend.diagnostics import SpecError, did_you_mean
+from qmodel.frontend.diagnostics import File, SpecError, did_you_mean
 from qmodel.frontend.parameters import ParameterError, parameters, range_problem
 from qmodel.frontend.source import Loader, ModelClass, Module, Owned, model_class, model_names
+from qmodel.frontend.unused import refuse_unused
 
 MEMORIES = ("sc", "tso", "weak")
 DEFAULT_SCENARIO = "default"
@@ -29,6 +30,14 @@ BUILTIN = {
     "endless": "no loop runs for ever without touching shared memory",
 }
 """Properties that come with the language."""
+OF_PACKETS = frozenset({"order", "no-leak", "once"})
+"""Those of them that a model without Packets is not judged on."""
+
+OPTIONS = frozenset(
+    "engine format help json max_memory max_states memory no_reduction scenario stop_first thread timeout variant"
+    .split()
+)
+"""What is an option of the command already, and so is no name for a parameter."""
 
 ParamValue = int | tuple[int, ...]
 ParamKind = Literal["int", "bool", "packets", "budget"]
@@ -120,7 +129,8 @@ class Variant:
         """The properties that this variant is judged on: its own and those of the language."""
         own = [name_argument(d) for d in self.decorated if d.decorator in {"invariant", "quiescent"}]
         own += [name for name in self.demands if name not in own]
-        return [*own, *(name for name in BUILTIN if name not in own)]
+        packets = any(p.kind == "packets" for p in self.params.values())
+        return [*own, *(name for name in BUILTIN if name not in own and (packets or name not in OF_PACKETS))]
 
 
 def demanded(functions: Iterable[Owned]) -> list[str]:
@@ -156,11 +166,22 @@ def kebab(name: str) -> str:
 def load(path: Path, shown: str | None = None) -> list[Spec]:
     """Read a specification file. Raises SpecError with every mistake in its declarations, OSError."""
     module = Loader().load(path, shown)
+    classes = [cls for name in model_names(module) if (cls := model_class(module, name)) is not None]
+    for cls in classes:
+        if cls.bases and not cls.own - {"kernel", "expect", "name"}:
+            remedy = f"override what the patch changes, or state what comes out of `{cls.bases[0]}` there"
+            raise module.file.error(cls.node, f"`{cls.name}` changes nothing of `{cls.bases[0]}`", remedy)
+    bases = {cls.bases[0] for cls in classes if cls.bases}
     variants: list[Variant] = []
-    for name in model_names(module):
-        cls = model_class(module, name)
-        if cls is not None and not _abstract(cls):
+    for cls in classes:
+        missing = _abstract(cls)
+        if not missing:
             variants.append(_variant(cls))
+        elif cls.name not in bases:
+            names = ", ".join(f"`{name}`" for name in missing)
+            remedy = "override it in this class, or in one that derives from it"
+            raise module.file.error(cls.node, f"{names} of `{cls.name}` has no body", remedy)
+    refuse_unused(module, classes)
     if not variants:
         remedy = "write `class NAME(Model):` with at least one @thread"
         raise module.file.error_at(1, 0, 0, "there is no complete model in this file", remedy)
@@ -181,8 +202,9 @@ def _root(module: Module, cls: ModelClass, model: str) -> ModelClass:
     return cls if parent is None or _model_name(parent) != model else _root(module, parent, model)
 
 
-def _abstract(cls: ModelClass) -> bool:
-    return any(isinstance(m.node, ast.FunctionDef) and is_abstract(m.node) for m in cls.members.values())
+def _abstract(cls: ModelClass) -> list[str]:
+    """Return the functions that are still to be filled in."""
+    return [n for n, m in cls.members.items() if isinstance(m.node, ast.FunctionDef) and is_abstract(m.node)]
 
 
 def is_abstract(function: ast.FunctionDef) -> bool:
@@ -206,9 +228,15 @@ def _variant(cls: ModelClass) -> Variant:
                 decorated.append(found)
         elif (param := _param(name, owned)) is not None:
             params[name] = param
+    for name, param in params.items():
+        off = params.get(name.removeprefix("no_")) if name.startswith("no_") else None
+        if name in OPTIONS or (off is not None and off.kind == "bool"):
+            option = name.replace("_", "-")
+            message = f"--{option} is an option of the command already"
+            raise param.owned.module.file.error(param.owned.node, message, f"give `{name}` another name")
     if not any(d.decorator == "thread" for d in decorated):
         remedy = "mark the function where a thread begins with @thread"
-        raise file.error_at(cls.node.lineno, 0, len(file.line(cls.node.lineno)), f"`{cls.name}` has no thread", remedy)
+        raise file.error(cls.node, f"`{cls.name}` has no thread", remedy)
     scenarios = _scenarios(decorated, params)
     variant = Variant(
         model=_model_name(cls),
@@ -228,7 +256,14 @@ def _variant(cls: ModelClass) -> Variant:
             raise _at(d, f"two properties are called `{name_argument(d)}`", "give each a name of its own")
         if d.decorator in {"invariant", "quiescent"} and name_argument(d) in BUILTIN:
             raise _at(d, f"`{name_argument(d)}` comes with the language", "give this property another name")
-    return Variant(**{**_fields(variant), "expectations": _expectations(variant)})
+    for info in scenarios.values():
+        if info.owned is not None:
+            try:
+                parameters(variant, info, {})
+            except ParameterError as error:
+                where = info.owned.node.decorator_list[0] if isinstance(info.owned.node, ast.FunctionDef) else cls.node
+                raise info.owned.module.file.error(where, str(error), "give one number a flow") from None
+    return replace(variant, expectations=_expectations(variant))
 
 
 def _model_name(cls: ModelClass) -> str:
@@ -253,10 +288,6 @@ def _variant_name(cls: ModelClass) -> str:
     raise owned.module.file.error(owned.node, "`name` is the name of a variant", 'write name = "name"')
 
 
-def _fields(variant: Variant) -> dict[str, object]:
-    return {name: getattr(variant, name) for name in variant.__dataclass_fields__}
-
-
 def _at(decorated: Decorated, message: str, remedy: str) -> SpecError:
     node = decorated.owned.node
     where = node.decorator_list[0] if isinstance(node, ast.FunctionDef) and node.decorator_list else node
@@ -275,18 +306,29 @@ def _decorator(owned: Owned, function: ast.FunctionDef) -> Decorated | None:
     if not isinstance(target, ast.Name) or target.id not in DECORATORS:
         name = ast.unparse(target)
         raise file.error(node, f"unknown decorator `{name}`", did_you_mean(name, DECORATORS))
-    keywords = {k.arg: k.value for k in call.keywords if k.arg} if call else {}
+    allowed = {"thread": ("each",), "environment": ("budget",), "scenario": None}.get(target.id, ())
+    keywords = {k: v.value for k, v in keywords_of(file, call, f"@{target.id}", allowed).items()} if call else {}
     found = Decorated(function.name, owned, target.id, tuple(call.args) if call else (), keywords)
     if target.id in {"invariant", "quiescent", "measure", "scenario"}:
         name_argument(found)
+    elif found.arguments:
+        remedy = f"write @{target.id}({allowed[0]}=…)" if allowed else f"write @{target.id}"
+        raise file.error(found.arguments[0], f"@{target.id} takes no value without a name", remedy)
     if target.id == "environment" and "budget" not in keywords:
         remedy = "write @environment(budget=…): how often it may act"
         raise file.error(node, "the environment needs a budget", remedy)
-    allowed = {"thread": {"each"}, "environment": {"budget"}, "scenario": None}.get(target.id, set())
-    for key in keywords:
-        if allowed is not None and key not in allowed:
-            raise file.error(node, f"@{target.id} takes no `{key}`", did_you_mean(key, allowed, "remove it"))
     return found
+
+
+def keywords_of(file: File, call: ast.Call, what: str, allowed: Collection[str] | None) -> dict[str, ast.keyword]:
+    """Return the named values of a call. Raises SpecError for one that is not allowed (None: all are)."""
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise file.error(keyword, f"{what} takes its values one by one", "write them out: `name=value`")
+        if allowed is not None and keyword.arg not in allowed:
+            remedy = did_you_mean(keyword.arg, allowed, "" if allowed else "remove it")
+            raise file.error(keyword, f"{what} takes no `{keyword.arg}`", remedy)
+    return {str(keyword.arg): keyword for keyword in call.keywords}
 
 
 def name_argument(decorated: Decorated) -> str:
@@ -312,27 +354,29 @@ def _param(name: str, owned: Owned) -> ParamInfo | None:
     file, (what, call) = owned.module.file, called
     allowed = {"Param": ("low", "high", "grows", "doc"), "Budget": ("high", "doc"), "Packets": ("each", "doc")}[what]
     given: dict[str, Constant] = {}
-    for keyword in call.keywords:
-        if keyword.arg not in allowed:
-            raise file.error(keyword, f"{what} takes no `{keyword.arg}`", did_you_mean(str(keyword.arg), allowed))
-        if keyword.arg != "each":
-            given[keyword.arg] = evaluate(owned.module, keyword.value, lambda _: None)
+    keywords = keywords_of(file, call, what, allowed)
+    for key, keyword in keywords.items():
+        if key != "each":
+            given[key] = evaluate(owned.module, keyword.value, lambda _: None)
     if len(call.args) != 1:
         raise file.error(call, f"{what} takes one default", f"write `{name} = {what}(default, …)`")
-    if what == "Packets" and not any(k.arg == "each" for k in call.keywords):
+    if what == "Packets" and "each" not in keywords:
         raise file.error(call, "Packets needs the number of flows", "write Packets(default, each=cpus)")
     default = evaluate(owned.module, call.args[0], lambda _: None)
     kind: ParamKind = "bool" if isinstance(default, bool) else "int"
     if what != "Param":
         kind = "budget" if what == "Budget" else "packets"
     if not _is_value(default, kind):
-        raise file.error(call.args[0], f"`{ast.unparse(call.args[0])}` is no default for a {what}", "give a number")
+        remedy = "give a number of at least 0" + (", or one for each flow: (2, 1)" if kind == "packets" else "")
+        raise file.error(call.args[0], f"`{ast.unparse(call.args[0])}` is no default for {what}", remedy)
     low, high, doc = given.get("low", 0), given.get("high"), given.get("doc", "")
     grows = kind in {"budget", "packets"} or bool(given.get("grows", False))
     if not isinstance(low, int) or not isinstance(high, int | None) or not isinstance(doc, str):
-        raise file.error(call, "low and high are numbers, doc is text", "correct the arguments")
+        remedy = f'write {what}({ast.unparse(call.args[0])}, low=0, high=8, doc="…")'
+        raise file.error(call, "low and high are numbers, doc is text", remedy)
     if isinstance(default, int) and not (low <= default and (high is None or default <= high)):
-        raise file.error(call.args[0], f"the default {default} is not within low and high", "widen them")
+        remedy = f"the lowest value is {low}" + ("" if high is None else f", the greatest {high}")
+        raise file.error(call.args[0], f"the default {default} is not within low and high", remedy)
     value: ParamValue = default if isinstance(default, tuple) else int(default)  # type: ignore[arg-type]
     return ParamInfo(name, kind, value, low, 1 if kind == "bool" else high, grows, doc, owned)
 
@@ -351,12 +395,14 @@ def _kernel(cls: ModelClass) -> KernelInfo:
     if called is None or called[0] != "Kernel":
         raise owned.module.file.error(owned.node, "`kernel` is a Kernel(…)", 'write kernel = Kernel("commit", since="")')
     _, call = called
-    values: dict[str, str] = {}
-    pairs = [("commit", a) for a in call.args[:1]] + [(str(k.arg), k.value) for k in call.keywords]
-    for name, node in pairs:
+    file, values = owned.module.file, dict[str, str]()
+    keywords = keywords_of(file, call, "Kernel", ("commit", "since", "until", "source"))
+    if len(call.args) > 1:
+        raise file.error(call.args[1], "Kernel takes one commit", 'write Kernel("commit", since="…", until="…")')
+    for name, node in [*(("commit", a) for a in call.args), *((k, v.value) for k, v in keywords.items())]:
         value = evaluate(owned.module, node, lambda _: None)
-        if name not in {"commit", "since", "until", "source"} or not isinstance(value, str):
-            raise owned.module.file.error(node, f"Kernel takes no `{name}` of this kind", "see Kernel's parameters")
+        if not isinstance(value, str):
+            raise file.error(node, f"`{name}` of a Kernel is text", 'write it between quotes: "…"')
         values[name] = value
     return KernelInfo(**values)
 
@@ -371,17 +417,21 @@ def _scenarios(decorated: list[Decorated], params: dict[str, ParamInfo]) -> dict
             raise _at(d, f"a second scenario `{name}`", "give it another name")
         assert isinstance(d.owned.node, ast.FunctionDef)
         doc = ast.get_docstring(d.owned.node) or ""
-        values = {key: _param_value(d.owned.module, node, params, key) for key, node in d.keywords.items()}
+        decorator = d.owned.node.decorator_list[0]
+        keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+        values = {str(k.arg): _param_value(d.owned.module, k, params) for k in keywords}
         scenarios[name] = ScenarioInfo(name, doc, values, d.owned)
     return scenarios
 
 
-def _param_value(module: Module, node: ast.expr, params: dict[str, ParamInfo], name: str) -> ParamValue:
+def _param_value(module: Module, keyword: ast.keyword, params: dict[str, ParamInfo]) -> ParamValue:
+    name, node = str(keyword.arg), keyword.value
     if name not in params:
-        raise module.file.error(node, f"there is no parameter `{name}`", did_you_mean(name, params))
+        raise module.file.error(keyword, f"there is no parameter `{name}`", did_you_mean(name, params))
     value = evaluate(module, node, lambda _: None)
     if not _is_value(value, params[name].kind):
-        raise module.file.error(node, f"`{ast.unparse(node)}` is no value for `{name}`", "give a number")
+        remedy = "give a number" + (", or one for each flow: (2, 1)" if params[name].kind == "packets" else "")
+        raise module.file.error(node, f"`{ast.unparse(node)}` is no value for `{name}`", remedy)
     number: ParamValue = value if isinstance(value, tuple) else int(value)  # type: ignore[arg-type]
     problem = range_problem(params[name], number)
     if problem:
@@ -401,8 +451,19 @@ def _expectations(variant: Variant) -> tuple[Expectation, ...]:
         called = _call(item)
         if called is None or called[0] not in {"Refutes", "Holds"}:
             raise file.error(item, "an expectation is Refutes(…) or Holds(…)", 'write Refutes("order", cpus=2)')
-        found.append(_expectation(variant, owned, *called))
+        expectation = _expectation(variant, owned, *called)
+        if any(_same_runs(variant, expectation, other) for other in found):
+            remedy = "name all properties that are refuted there in one Refutes(…)"
+            raise file.error(item, "a second expectation for the same configuration", remedy)
+        found.append(expectation)
     return tuple(found)
+
+
+def _same_runs(variant: Variant, first: Expectation, second: Expectation) -> bool:
+    if first.scenario != second.scenario or not set(first.memories) & set(second.memories):
+        return False
+    scenario = variant.scenarios[first.scenario]
+    return parameters(variant, scenario, first.params) == parameters(variant, scenario, second.params)
 
 
 def _expectation(variant: Variant, owned: Owned, what: str, call: ast.Call) -> Expectation:
@@ -415,23 +476,30 @@ def _expectation(variant: Variant, owned: Owned, what: str, call: ast.Call) -> E
     for node, name in zip(call.args, refuted, strict=True):
         if name not in names:
             raise module.file.error(node, f"there is no property `{name}`", did_you_mean(str(name), names))
-    scenario, memories = DEFAULT_SCENARIO, ("sc",)
+    scenario, memories = DEFAULT_SCENARIO, MEMORIES[:1]
     params: dict[str, ParamValue] = {}
-    for keyword in call.keywords:
+    for key, keyword in keywords_of(module.file, call, what, None).items():
+        if key not in {"scenario", "memory"}:
+            params[key] = _param_value(module, keyword, variant.params)
+            continue
         value = evaluate(module, keyword.value, lambda _: None)
-        if keyword.arg == "scenario":
+        if key == "scenario":
             if value not in variant.scenarios:
                 remedy = did_you_mean(str(value), variant.scenarios)
                 raise module.file.error(keyword.value, f"there is no scenario `{value}`", remedy)
             scenario = str(value)
-        elif keyword.arg == "memory":
+        else:
             memories = tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
+            if not memories:
+                raise module.file.error(keyword.value, "no memory model is named", f"name one of {MEMORIES}")
             for memory in memories:
                 if memory not in MEMORIES:
                     remedy = did_you_mean(memory, MEMORIES)
                     raise module.file.error(keyword.value, f"there is no memory model `{memory}`", remedy)
-        else:
-            params[str(keyword.arg)] = _param_value(module, keyword.value, variant.params, str(keyword.arg))
+    try:
+        parameters(variant, variant.scenarios[scenario], params)
+    except ParameterError as error:
+        raise module.file.error(call, str(error), "correct the parameters of this expectation") from None
     return Expectation(tuple(map(str, refuted)), scenario, memories, params, call.lineno)
 
 

@@ -58,11 +58,15 @@ class File:
 
     def error(self, node: ast.AST, message: str, remedy: str = "") -> SpecError:
         """Return an error at a place of the syntax tree, for the caller to raise."""
+        return self.error_at(*self.place(node), message, remedy)
+
+    def place(self, node: ast.AST) -> tuple[int, int, int]:
+        """Return the line of a piece of syntax, and the columns that it covers there."""
         line = getattr(node, "lineno", 1)
         column = self._column(line, getattr(node, "col_offset", 0))
         end_line = getattr(node, "end_lineno", line)
         end = self._column(line, getattr(node, "end_col_offset", 0)) if end_line == line else len(self.line(line))
-        return self.error_at(line, column, end, message, remedy)
+        return line, column, end
 
     def error_at(self, line: int, column: int, end: int, message: str, remedy: str = "") -> SpecError:
         """Return an error at a line and columns, for the caller to raise."""

@@ -9,10 +9,10 @@ import ast
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from qmodel.frontend.constants import Bit, Constant, bit_names, evaluate
+from qmodel.frontend.constants import MOST_BITS, Bit, Constant, bit_names, evaluate
 from qmodel.frontend.diagnostics import SpecError, did_you_mean
 from qmodel.frontend.source import find_constant
-from qmodel.frontend.values import NONE, WORDS, Scope, Value, ValueKind, number, truth
+from qmodel.frontend.values import AMBIGUOUS, NONE, UNKNOWN, WORDS, Scope, Value, ValueKind, number, truth
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Lookup, Own, Read, apply
 from qmodel.ir.program import Site
 
@@ -41,6 +41,12 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
+_CONDITIONS: dict[ValueKind, str] = {
+    "lock": "ask spin_is_locked() whether somebody holds it",
+    "array": "name one of its elements: m.NAME[index]",
+    "bit": "ask test_bit() whether it is set",
+}
+"""What to write for what is no condition."""
 FIRST = ".first"
 """The name of a reference to the head of a list."""
 SCALARS: set[ValueKind] = {"bool", "int", "flags", "skb"}
@@ -48,6 +54,9 @@ SCALARS: set[ValueKind] = {"bool", "int", "flags", "skb"}
 
 class Expressions(ABC):
     """Turns the syntax of an expression into a Value. `scopes` has the innermost function last."""
+
+    hint = "give it a value first, or write m.NAME for what the model declares"
+    """What to write instead of an unknown name that is like no other."""
 
     def __init__(self, config: Configuration) -> None:
         self.config = config
@@ -85,11 +94,9 @@ class Expressions(ABC):
     def site(self, node: ast.AST) -> Site:
         """Return the place of a piece of syntax."""
         file = self.scope.module.file
-        line = getattr(node, "lineno", 1)
-        end = getattr(node, "end_col_offset", 0) if getattr(node, "end_lineno", line) == line else len(file.line(line))
-        source = file.line(line).strip()
+        line, column, end = file.place(node)
         stack = tuple(scope.function for scope in self.scopes)
-        return Site(file.name, line, getattr(node, "col_offset", 0), end, self.scope.function, source, stack)
+        return Site(file.name, line, column, end, self.scope.function, file.line(line).strip(), stack)
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -119,9 +126,16 @@ class Expressions(ABC):
                 return self.conditional(node)
             case ast.NamedExpr():
                 return self.named(node)
-        raise self.error(
-            node, f"`{ast.unparse(node)}` has no meaning in a model", "use names, numbers, operators and calls"
-        )
+        match node:
+            case ast.Constant(value=str()) | ast.JoinedStr():
+                remedy = "text stands in check(), choose() and doc= only"
+            case ast.Constant():
+                remedy = "numbers are whole: write 3"
+            case ast.Tuple() | ast.List() | ast.Set() | ast.Dict():
+                remedy = "use variables one by one, or declare an Array"
+            case _:
+                remedy = "use names, whole numbers, operators and calls"
+        raise self.error(node, f"`{ast.unparse(node)}` has no meaning in a model", remedy)
 
     def conditional(self, node: ast.IfExp) -> Value:
         """Compile `a if c else b`."""
@@ -148,15 +162,24 @@ class Expressions(ABC):
 
     def _name(self, node: ast.Name, name: str) -> Value:
         if name in self.scope.names:
+            if self.scope.names[name] is UNKNOWN:
+                raise SpecError(())  # what is wrong with it has been told
+            if self.scope.names[name] is AMBIGUOUS:
+                message = f"`{name}` does not stand for the same shared variable on every way to here"
+                raise self.error(node, message, "call a function with it on each of the ways")
             return self.scope.names[name]
         if name == self.scope.model:
             raise self.error(node, "the model itself is no value", f"write `{name}.NAME`")
         if find_constant(self.scope.module, name):
             return self._constant(node, evaluate(self.scope.module, node, lambda _: None))
         known = [*self.scope.names, *self.scope.module.constants]
-        remedy = did_you_mean(name, known, "")
+        remedy = did_you_mean(name, known, self.hint)
         if name in self.config.variant.cls.members:
             remedy = f"write `{self.scope.model}.{name}`"
+        elif name in self.scope.module.classes:
+            remedy = f"write `{name}.NAME`"
+        elif name in self.scope.module.from_lang:
+            remedy = f"call it: {name}(…)"
         raise self.error(node, f"unknown name `{name}`", remedy)
 
     def _constant(self, node: ast.expr, value: Constant) -> Value:
@@ -170,7 +193,7 @@ class Expressions(ABC):
 
     def _member(self, node: ast.Attribute, name: str) -> Value:
         config = self.config
-        if name in config.variables:
+        if name in config.variables and not config.variables[name].ghost:
             variable = config.variables[name]
             if variable.size is not None:
                 return Value("array", domain=variable.domain, name=name)
@@ -184,8 +207,19 @@ class Expressions(ABC):
             return Value("handler", name=name)
         if name in config.variant.functions:
             raise self.error(node, f"`{name}` is a function", f"call it: `{self.scope.model}.{name}(…)`")
-        known = [*config.variables, *config.constants, *config.handlers, *config.variant.functions]
+        self.refuse_decorated(node, name)
+        variables = [n for n, v in config.variables.items() if not v.ghost]
+        known = [*variables, *config.constants, *config.handlers, *config.variant.functions]
         raise self.error(node, f"the model has no `{name}`", did_you_mean(name, known))
+
+    def refuse_decorated(self, node: ast.AST, name: str) -> None:
+        """Refuse the name of a thread, a property or a scenario: functions do not use these."""
+        for decorated in self.config.variant.decorated:
+            if decorated.function == name:
+                remedy = "it runs by itself: move what is needed here too into a function of its own"
+                if decorated.decorator == "softirq":
+                    remedy = f"raise it: raise_softirq({self.scope.model}.{name})"
+                raise self.error(node, f"`{name}` is marked @{decorated.decorator}", remedy)
 
     def _packet_attribute(self, node: ast.Attribute, owner: Value, attribute: str) -> Value:
         if owner.kind == "queue" and attribute == "first" and isinstance(owner.place, Read):
@@ -224,9 +258,12 @@ class Expressions(ABC):
 
     def as_number(self, node: ast.expr) -> Expr:
         """Compile an expression that must be a number (a truth value counts as 0 or 1, a bit as its number)."""
-        value = self.evaluate(node)
+        return self.number_of(self.evaluate(node), node)
+
+    def number_of(self, value: Value, node: ast.expr) -> Expr:
+        """Return a value as a number."""
         if value.kind not in {"int", "bool", "flags", "bit"}:
-            raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}", "a number is needed here")
+            raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}", "write a number here")
         return value.value
 
     def as_truth(self, node: ast.expr) -> Expr:
@@ -243,24 +280,47 @@ class Expressions(ABC):
             return value.value
         if value.kind in {"int", "flags", "skb", "none"}:
             return apply("!=", value.value, Const(0))
-        raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}", "a condition is needed here")
+        remedy = _CONDITIONS.get(value.kind, "write a condition here: a comparison, or a call that returns one")
+        raise self.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}", remedy)
 
     def _binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Value:
-        if type(op) not in _BINARY:
-            raise self.error(node, f"`{ast.unparse(node)}` is not whole", "use `//` for division, `*` for powers")
-        first, second = self.as_number(left), self.as_number(right)
-        return self.operate(node, _BINARY[type(op)], first, second)
+        first, second = (self.evaluate(left), left), (self.evaluate(right), right)
+        return self.operate(node, op, first, second)
 
-    def operate(self, node: ast.expr, name: str, first: Expr, second: Expr) -> Value:
-        """Apply an arithmetic operator."""
+    def operate(
+        self, node: ast.expr, op: ast.operator, first: tuple[Value, ast.expr], second: tuple[Value, ast.expr]
+    ) -> Value:
+        """Apply an arithmetic operator to two values, each with where it stands."""
+        name = _BINARY.get(type(op))
+        if name is None:
+            raise self.error(node, f"`{ast.unparse(node)}` may not be whole", "use `//` for `/`, and `*` for powers")
+        if name in {"&", "|", "^"} and {first[0].kind, second[0].kind} == {"flags", "bit"}:
+            raise self._no_mask(*(first if first[0].kind == "bit" else second))
+        left, right = self.number_of(*first), self.number_of(*second)
         if name in {"//", "%"}:
-            self.divisor(second, node)
-        return Value("int", apply(name, first, second))
+            if right == Const(0):
+                raise self.error(node, "this divides by 0", "divide by another number")
+            self.outside(node, apply("==", right, Const(0)), "division by 0")
+        if name in {"<<", ">>"}:
+            return self.shift(node, name, left, right)
+        return Value("int", apply(name, left, right))
 
-    def divisor(self, divisor: Expr, node: ast.expr) -> None:
-        """Make sure that a divisor is not 0."""
-        if not isinstance(divisor, Const) or divisor.value == 0:
-            raise self.error(node, "this may divide by 0", "divide by a constant")
+    def shift(self, node: ast.expr, name: str, value: Expr, bits: Expr) -> Value:
+        """Shift a value by a number of bits."""
+        if isinstance(bits, Const) and not 0 <= bits.value <= MOST_BITS:
+            raise self.error(node, f"this shifts by {bits.value} bits", f"shift by 0 to {MOST_BITS} bits")
+        few = apply("or", apply("<", bits, Const(0)), apply(">", bits, Const(MOST_BITS)))
+        self.outside(node, few, f"a shift by less than 0 or more than {MOST_BITS} bits")
+        return Value("int", apply(name, value, bits))
+
+    def outside(self, node: ast.expr, cond: Expr, what: str) -> None:
+        """Make sure that an operator is defined: it is not where the condition holds."""
+        if cond != Const(0):
+            raise self.error(node, f"{what} is not ruled out", "use a constant here: a property is not checked")
+
+    def _no_mask(self, bit: Value, node: ast.expr) -> SpecError:
+        name = ast.unparse(node)
+        return self.error(node, f"`{name}` is the number of a bit, {bit.value.value}, and no mask", f"write BIT({name})")
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         match node.op:
@@ -281,7 +341,10 @@ class Expressions(ABC):
         left, right = self.evaluate(node.left), self.evaluate(right_node)
         for value, place in ((left, node.left), (right, right_node)):
             if value.kind not in {"int", "bool", "flags", "skb", "none", "bit"}:
-                raise self.error(place, f"`{ast.unparse(place)}` is {WORDS[value.kind]}", "compare numbers or packets")
+                remedy = "compare numbers, packets, or the length of a list: len()"
+                raise self.error(place, f"`{ast.unparse(place)}` is {WORDS[value.kind]}", remedy)
+        if {left.kind, right.kind} == {"flags", "bit"}:
+            raise self._no_mask(*((left, node.left) if left.kind == "bit" else (right, right_node)))
         packets = [v.kind in {"skb", "none"} for v in (left, right)]
         if packets[0] != packets[1]:
             raise self.error(node, "a packet is compared with a number", "compare with a packet or None")

@@ -10,7 +10,8 @@ from qmodel.frontend import calls
 from qmodel.frontend.declarations import is_abstract
 from qmodel.frontend.diagnostics import Diagnostic, SpecError, did_you_mean
 from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS, Expressions
-from qmodel.frontend.values import VOID, WORDS, Loop, Scope, Value, number, truth
+from qmodel.frontend.unset import ENTER
+from qmodel.frontend.values import AMBIGUOUS, UNKNOWN, VOID, WORDS, Loop, Scope, Value, ValueKind, number, truth
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply
 from qmodel.ir.graph import Ends, GraphBuilder
 from qmodel.ir.program import (
@@ -35,7 +36,30 @@ if TYPE_CHECKING:
     from qmodel.frontend.source import Owned
 
 _DECLARED = {"u8": (0, 255), "s8": (-128, 127), "u16": (0, 65535)}
+_NUMBERS: tuple[ValueKind, ...] = ("int", "bool", "bit", "flags")
+_PACKETS: tuple[ValueKind, ...] = ("skb", "none")
+_TYPES: dict[str, tuple[ValueKind, ...]] = {
+    **dict.fromkeys([*_DECLARED, "int"], _NUMBERS), "bool": ("bool",), "SkbQueue": ("queue",), "Skb": _PACKETS,
+    "Skb | None": _PACKETS,
+}  # fmt: skip
+"""The types that a local can be declared with, and what can be assigned to each."""
 _UNDECIDED = Domain("int", 0, 0)
+_REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.AsyncFor: ("async for", "write `for`"),
+    ast.AsyncFunctionDef: ("async def", "write a function of the class without `async`"),
+    ast.AsyncWith: ("async with", "write `with atomic():`"),
+    ast.ClassDef: ("class", "keep to the functions of one class"),
+    ast.Delete: ("del", "free a packet with kfree_skb(); nothing else is deleted"),
+    ast.FunctionDef: ("def", "write it as a function of the class"),
+    ast.Global: ("global", "declare shared variables in the class"),
+    ast.Import: ("import", "import at the top of the file"),
+    ast.ImportFrom: ("import", "import at the top of the file"),
+    ast.Match: ("match", "use `if` and `elif`"),
+    ast.Nonlocal: ("nonlocal", "declare shared variables in the class"),
+    ast.Raise: ("raise", "nothing is raised in C: return a value, or use check()"),
+    ast.Try: ("try", "nothing is raised in C: use `if`"),
+}
+"""Statements of Python that a model does not have, and what to write instead."""
 
 
 class FunctionCompiler(Expressions):
@@ -134,11 +158,17 @@ class FunctionCompiler(Expressions):
                     if diagnostic not in self.diagnostics:
                         self.diagnostics.append(diagnostic)
                 del self.scopes[depth:]
+                self.scope.failed = True
+                self.scope.names |= dict.fromkeys(_assigned_names(statement), UNKNOWN)
 
     def _statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
+            case ast.Expr(value=ast.Compare() as value):
+                raise self.error(value, "nothing uses what this comparison returns", "write `=` to assign")
+            case ast.Expr(value=ast.BinOp() | ast.UnaryOp() as value):
+                raise self.error(value, "nothing uses this value", "assign it, or remove it")
             case ast.Expr(value=value):
                 self.evaluate(value)
             case ast.Assign(targets=[target], value=value):
@@ -161,22 +191,35 @@ class FunctionCompiler(Expressions):
                 self._with(node)
             case ast.Assert():
                 raise self.error(node, "`assert` has no meaning in a model", 'write check(condition, "what it says")')
-            case ast.Assign() | ast.AnnAssign():
+            case ast.Assign():
                 raise self.error(node, "one name or variable is assigned at a time", "write one assignment a line")
+            case ast.AnnAssign(target=ast.Name(), value=None):
+                raise self.error(node, "a local gets its value where it is declared", "write `name: type = value`")
+            case ast.AnnAssign():
+                raise self.error(node, "only a local is declared here", "declare shared variables in the class")
             case _:
-                what = type(node).__name__.lower()
-                remedy = "use assignments, if, while, for, return and calls"
+                otherwise = (type(node).__name__.lower(), "use assignments, if, while, for, return and calls")
+                what, remedy = _REFUSED.get(type(node), otherwise)
                 raise self.error(node, f"`{what}` has no meaning in a model", remedy)
 
     def _assign(self, node: ast.stmt, target: ast.expr, value_node: ast.expr) -> None:
         if isinstance(target, ast.Name):
             self.assign_local(target, self.evaluate(value_node))
             return
-        place = self.reference(target)
-        if not isinstance(place.place, Read):
-            what = f"`{ast.unparse(target)}` is {WORDS[place.kind]}"
-            raise self.error(target, what, "assign to a shared variable or to a local")
+        place = self._target(target)
         self.store(place, self.evaluate(value_node), value_node, node)
+
+    def _target(self, node: ast.expr) -> Value:
+        """Return the shared variable that is stored to."""
+        if isinstance(node, ast.Tuple | ast.List | ast.Starred):
+            raise self.error(node, "one name or variable is assigned at a time", "write one assignment a line")
+        place = self.reference(node)
+        if isinstance(place.place, Read):
+            return place
+        what, remedy = f"`{ast.unparse(node)}` is {WORDS[place.kind]}", "assign to a shared variable or to a local"
+        if isinstance(node, ast.Attribute) and node.attr in self.config.constants:
+            what, remedy = f"`{node.attr}` is a constant", "declare a variable: Int(…), Bool(…)"
+        raise self.error(node, what, remedy)
 
     def store(self, place: Value, value: Value, value_node: ast.expr, node: ast.AST, name: str = "store") -> None:
         """Store to a shared variable."""
@@ -185,6 +228,8 @@ class FunctionCompiler(Expressions):
         if place.name == FIRST:
             remedy = "use try_cmpxchg(m.NAME.first, old, skb), llist_add() or llist_del_all()"
             raise self.error(node, "the head of a list cannot be stored to", remedy)
+        if place.kind == "lock":
+            raise self.error(node, "a lock is not assigned", "take it with spin_lock(), release it with spin_unlock()")
         if place.kind == "queue":
             if value.kind != "queue" or value.place is None or isinstance(value.place, Read):
                 remedy = "assign a list of the thread's own, or move packets with skb_queue_splice_tail_init()"
@@ -209,17 +254,18 @@ class FunctionCompiler(Expressions):
             "skb": {"skb", "none"},
         }.get(kind, {kind})
         if value.kind not in fits:
-            remedy = "write a condition: `!= 0`" if kind == "bool" and value.kind in {"int", "flags"} else ""
             words = f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and {WORDS[kind]} is needed"  # type: ignore[index]
-            raise self.error(node, words, remedy)
+            raise self.error(node, words, _conversion(kind, value, node))
         return value.value
 
     def assign_local(self, target: ast.Name, value: Value) -> None:
         """Give a local a value, and make it known."""
         name = target.id
         scope = self.scope
+        if name == scope.model:
+            raise self.error(target, f"`{name}` is the model", "use another name")
         if value.kind == "void":
-            raise self.error(target, "the call returns nothing", "do not assign it")
+            raise self.error(target, "the call returns nothing", "call it without assigning what it returns")
         if value.kind in {"lock", "array", "handler"}:
             scope.names[name] = value
             return
@@ -227,17 +273,13 @@ class FunctionCompiler(Expressions):
             scope.names[name] = value
             return
         known = scope.names.get(name)
-        if known is not None and not (isinstance(known.expr, Local) and known.expr.name == self._local_name(name)):
-            if known.kind in {"lock", "array", "handler"} or isinstance(known.place, Read):
-                raise self.error(target, f"`{name}` stands for a shared variable here", "use another name")
-            known = None
+        if known is not None and (known.kind in {"lock", "array", "handler"} or isinstance(known.place, Read)):
+            raise self.error(target, f"`{name}` stands for a shared variable here", "use another name")
         kind = "skb" if value.kind == "none" else "int" if value.kind in {"bit", "flags"} else value.kind
-        if known is not None and known.kind == "int" and kind == "bool":
-            kind = "int"
-        if known is not None and known.kind != kind:
-            what = f"`{name}` was {WORDS[known.kind]} and becomes {WORDS[kind]}"
-            raise self.error(target, what, "use a second name")
         local = self.declare(name, kind, target)
+        if self.locals[local].domain.kind not in {kind, "int" if kind == "bool" else kind}:
+            what = f"`{name}` was {WORDS[self.local_value(local).kind]} and becomes {WORDS[kind]}"
+            raise self.error(target, what, "use a second name")
         expr = value.place if value.kind == "queue" and value.place is not None else value.value
         self.graph.emit(Assign(Local(local), expr), self.site(target))
         scope.names[name] = self.local_value(local)
@@ -274,18 +316,30 @@ class FunctionCompiler(Expressions):
 
     def _annotated(self, target: ast.Name, annotation: ast.expr, value_node: ast.expr) -> None:
         words = ast.unparse(annotation)
+        if words not in _TYPES:
+            raise self.error(annotation, f"unknown type `{words}`", did_you_mean(words, _TYPES))
+        value = self.evaluate(value_node)
+        if value.kind not in _TYPES[words]:
+            kind = _TYPES[words][0]
+            message = f"`{ast.unparse(value_node)}` is {WORDS[value.kind]}, and {WORDS[kind]} is needed"
+            raise self.error(value_node, message, _conversion(kind, value, value_node))
         if words in _DECLARED:
             local = self.declare(target.id, "int", target, _DECLARED[words])
-            self.scope.names[target.id] = self.local_value(local)
-        elif words not in {"int", "bool", "SkbQueue", "Skb", "Skb | None"}:
-            known = [*_DECLARED, "int", "bool", "Skb", "SkbQueue"]
-            raise self.error(annotation, f"unknown type `{words}`", did_you_mean(words, known))
-        self.assign_local(target, self.evaluate(value_node))
+            if self.locals[local].domain != Domain("int", *_DECLARED[words]):
+                raise self.error(annotation, f"`{target.id}` has a value already", "declare it where it gets the first")
+        elif words == "int" and value.kind == "bool":
+            self.declare(target.id, "int", target)
+        self.assign_local(target, value)
 
     def _augmented(self, node: ast.stmt, target: ast.expr, op: ast.operator, value_node: ast.expr) -> None:
-        load = ast.copy_location(ast.BinOp(target, op, value_node), node)
-        load.end_lineno, load.end_col_offset = node.end_lineno, node.end_col_offset
-        self._assign(node, target, load)
+        whole = ast.copy_location(ast.BinOp(target, op, value_node), node)
+        if isinstance(target, ast.Name):
+            self.assign_local(target, self.evaluate(whole))
+            return
+        place = self._target(target)
+        old = self.load(place, target) if place.kind in SCALARS else place
+        new = self.operate(whole, op, (old, target), (self.evaluate(value_node), value_node))
+        self.store(place, new, whole, node)
 
     def _if(self, node: ast.If) -> None:
         yes, no = self.condition(node.test)
@@ -306,8 +360,14 @@ class FunctionCompiler(Expressions):
         if not here:
             self.scope.names = other
             return
-        for name, value in other.items():
-            self.scope.names.setdefault(name, value)
+        names = self.scope.names
+        for name in [*other, *(n for n in names if n not in other)]:
+            first, second = other.get(name), names.get(name)
+            known = first or second
+            assert known is not None
+            if first != second and not (isinstance(known.expr, Local) and None in {first, second}):
+                known = AMBIGUOUS if UNKNOWN not in {first, second} else UNKNOWN
+            names[name] = known
 
     def _while(self, node: ast.While) -> None:
         if node.orelse:
@@ -439,6 +499,7 @@ class FunctionCompiler(Expressions):
                 raise self.error(argument, "this call returns nothing", "pass a value")
         loops, self.loops = self.loops, []
         scope = self._enter(owned, name)
+        self.graph.emit(Primitive(ENTER), self.site(function))
         assigned = _assigned_names(function)
         for parameter, value, argument in zip(parameters, arguments, function.args.args[1:], strict=True):
             simple = value.kind not in SCALARS | {"none"} or isinstance(value.expr, Const | Local | Own)
@@ -448,6 +509,9 @@ class FunctionCompiler(Expressions):
                 self.assign_local(ast.copy_location(ast.Name(parameter), argument), value)
         self.block(function.body)
         self.loops = loops
+        if scope.failed:
+            self.graph.ends += scope.returns
+            raise SpecError(())  # what is wrong in it has been told
         result = self._result(scope, function)
         self.scopes.pop()
         return result
@@ -618,9 +682,9 @@ class FunctionCompiler(Expressions):
         shown = Show(packet, self.config.skb_domain)
         self.fail(node, gone, "once", (shown, " is used after it has gone"))
 
-    def divisor(self, divisor: Expr, node: ast.expr) -> None:
-        """Dividing by 0 is an error of the run, where it cannot be ruled out."""
-        self.fail(node, apply("==", divisor, Const(0)), "domain", ("division by 0",))
+    def outside(self, node: ast.expr, cond: Expr, what: str) -> None:
+        """Let an operator that is not defined be an error of the run, where it cannot be ruled out."""
+        self.fail(node, cond, "domain", (what,))
 
     def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
         """An index outside its array is an error: at once where it is a constant, else where it happens."""
@@ -684,9 +748,27 @@ class FunctionCompiler(Expressions):
         return ("&", *self.place_text(value))
 
 
-def _assigned_names(function: ast.FunctionDef) -> set[str]:
-    """Return the names that a function assigns."""
-    return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def _assigned_names(node: ast.stmt) -> set[str]:
+    """Return the names that a function or a statement assigns."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _conversion(kind: str, value: Value, node: ast.expr) -> str:
+    """Return what to write where a value of another kind is needed."""
+    text = ast.unparse(node)
+    match kind, value.kind:
+        case "bool", "int" if isinstance(node, ast.Constant):
+            return f"write {bool(node.value)}"
+        case "bool", "int" | "flags":
+            return f"write a condition: `{text} != 0`"
+        case "flags", "bit":
+            return f"write BIT({text})"
+        case "int", "queue":
+            return f"write len({text}) for its length"
+        case _, "void":
+            return "call something that returns a value"
+    needed = {"skb": "a packet, or None", "queue": "SkbQueue(), or a list of the thread's own"}
+    return f"write {needed.get(kind, WORDS[kind])} here"  # type: ignore[index]
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from qmodel.frontend.declarations import ParamInfo, ParamValue, ScenarioInfo, Variant
 
 
+MOST_THREADS = 64
+"""Threads, and so CPUs and flows, that a model may have: more than could ever be searched."""
+
+
 class ParameterError(ValueError):
     """A parameter that does not exist, or a value that it cannot have. The text says what there is."""
 
@@ -55,6 +59,8 @@ def _per_flow(param: ParamInfo, value: ParamValue, known: Mapping[str, ParamValu
     flows = evaluate(param.owned.module, each, known.get)
     if not isinstance(flows, int) or flows < 0:
         raise param.owned.module.file.error(each, "`each` is the number of flows", "write each=cpus")
+    if flows > MOST_THREADS:
+        raise ParameterError(f"a model has at most {MOST_THREADS} flows, not {flows}")
     numbers = value if isinstance(value, tuple) else (value,)
     if len(numbers) > flows:
         if exact and isinstance(value, tuple):

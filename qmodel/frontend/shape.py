@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,13 @@ if TYPE_CHECKING:
     from qmodel.ir.program import Node, Site
 
 
-def shape(template: Template, file: File) -> Template:
+def shape(template: Template, files: Mapping[str, File]) -> Template:
     """Return the template with bottom halves and resting places marked. Raises SpecError."""
     template = replace(template, nodes=thread_jumps(template.nodes))
     nodes = list(template.nodes)
-    _refuse_idle_loops(nodes, file)
+    _refuse_idle_loops(nodes, files)
     first = set(_first(nodes))
-    for number, off in enumerate(_bottom_halves(template, file)):
+    for number, off in enumerate(_bottom_halves(template, files)):
         nodes[number] = replace(nodes[number], bh_off=off)
     for number in range(len(nodes)):
         if isinstance(nodes[number].instruction, Choose) and (number in first or _turns_back(nodes, number)):
@@ -29,11 +30,11 @@ def shape(template: Template, file: File) -> Template:
     return replace(template, nodes=kept)
 
 
-def _at(file: File, site: Site, message: str, remedy: str) -> SpecError:
-    return file.error_at(site.line, site.column, site.end_column, message, remedy)
+def _at(files: Mapping[str, File], site: Site, message: str, remedy: str) -> SpecError:
+    return files[site.file].error_at(site.line, site.column, site.end_column, message, remedy)
 
 
-def _refuse_idle_loops(nodes: list[Node], file: File) -> None:
+def _refuse_idle_loops(nodes: list[Node], files: Mapping[str, File]) -> None:
     """Refuse a loop that has no way out and touches no shared memory: no step through it would ever end."""
     for start in range(len(nodes)):
         number, seen = start, set()
@@ -42,10 +43,10 @@ def _refuse_idle_loops(nodes: list[Node], file: File) -> None:
             number = nodes[number].next[0]
         if number in seen:
             remedy = "let it read what it waits for, or leave it by `break`"
-            raise _at(file, nodes[start].site, "this loop never ends and touches no shared memory", remedy)
+            raise _at(files, nodes[start].site, "this loop never ends and touches no shared memory", remedy)
 
 
-def _bottom_halves(template: Template, file: File) -> list[bool]:
+def _bottom_halves(template: Template, files: Mapping[str, File]) -> list[bool]:
     """Tell for each node whether this CPU's bottom halves are off before it."""
     depth: dict[int, int] = {0: 1 if template.kind == "softirq" else 0}
     stack = [0]
@@ -56,18 +57,18 @@ def _bottom_halves(template: Template, file: File) -> list[bool]:
         if isinstance(node.instruction, Primitive):
             after += {"local_bh_disable": 1, "local_bh_enable": -1}.get(node.instruction.name, 0)
         if after < 0:
-            raise _at(file, node.site, "bottom halves are on already", "call local_bh_disable() before")
+            raise _at(files, node.site, "bottom halves are on already", "call local_bh_disable() before")
         for successor in node.next:
             if successor not in depth:
                 depth[successor] = after
                 stack.append(successor)
             elif depth[successor] != after:
                 remedy = "disable and enable in pairs on every way through the function"
-                raise _at(file, node.site, "bottom halves are on along one way to here and off along another", remedy)
+                raise _at(files, node.site, "bottom halves are on along one way to here and off along another", remedy)
     for number in template.ends:
         if depth.get(number, 0) and template.kind != "softirq":
             remedy = "call local_bh_enable()"
-            raise _at(file, template.nodes[number].site, "the thread ends with bottom halves off", remedy)
+            raise _at(files, template.nodes[number].site, "the thread ends with bottom halves off", remedy)
     return [depth.get(number, 0) > 0 for number in range(len(template.nodes))]
 
 

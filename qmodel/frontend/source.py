@@ -45,13 +45,18 @@ class Owned:
 
 @dataclass(frozen=True)
 class ModelClass:
-    """A class that derives from Model, with all it inherits. `bases` are the names of its ancestors, nearest first."""
+    """A class that derives from Model, with all it inherits.
+
+    own: what it declares itself; overriding: those of them that an ancestor has too. bases: the names of its ancestors,
+    nearest first.
+    """
 
     name: str
     module: Module
     node: ast.ClassDef
     members: dict[str, Owned]
     own: frozenset[str]
+    overriding: frozenset[str]
     bases: tuple[str, ...]
 
     @property
@@ -252,10 +257,10 @@ def model_class(module: Module, name: str, seen: tuple[str, ...] = ()) -> ModelC
             raise home.file.error(base, f"`{base.id}` is no model", did_you_mean(base.id, models - {name}))
         members, bases = dict(parent.members), (parent.name, *parent.bases)
     own = _own_members(home, node)
-    for member, owned in own.items():
-        if member in members:
-            _refuse_other_role(owned, members[member], member)
-    return ModelClass(name, home, node, members | own, frozenset(own), bases)
+    for member in own.keys() & members.keys():
+        _refuse_other_role(own[member], members[member], member)
+    overriding = frozenset(own.keys() & members.keys())
+    return ModelClass(name, home, node, members | own, frozenset(own), overriding, bases)
 
 
 def _own_members(module: Module, node: ast.ClassDef) -> dict[str, Owned]:
@@ -289,7 +294,7 @@ def _refuse_other_role(new: Owned, old: Owned, name: str) -> None:
     was, becomes = _role(old.node), _role(new.node)
     if was == becomes:
         return
-    remedy = f"write {was.removeprefix('a ').removeprefix('an ')} here too" if "@" in was else "give it another name"
+    remedy = f"write {was[was.index('@') :]} here too" if "@" in was else "give it another name"
     message = f"`{name}` is {was} in `{old.owner}`, and {becomes} here"
     raise new.module.file.error(new.node, message, remedy)
 

@@ -52,6 +52,10 @@ class Value:
 
 NONE = Value("none", Const(0))
 VOID = Value("void")
+UNKNOWN = Value("void", name="unknown")
+"""What a local stands for after a mistake where it was assigned."""
+AMBIGUOUS = Value("void", name="ambiguous")
+"""What a name stands for that means one shared variable on one way to here, and another or none on another way."""
 
 
 def number(value: int) -> Value:
@@ -69,6 +73,7 @@ class Scope:
     """A function that is being inlined: its module, the name of the model in it, and its names.
 
     result: the local that takes what it returns, once a return has been seen. returns: open ends of its returns.
+    failed: there is a mistake in it, so that nothing is known of what it returns.
     """
 
     function: str
@@ -78,6 +83,7 @@ class Scope:
     result: Value | None = None
     returns: Ends = field(default_factory=list)
     returned: list[Value] = field(default_factory=list)
+    failed: bool = False
 
 
 @dataclass(slots=True)

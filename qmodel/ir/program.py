@@ -273,7 +273,11 @@ class Packets:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All of a model in one configuration. `setup` is run once, alone, to make the initial state."""
+    """All of a model in one configuration. `setup` is run once, alone, to make the initial state.
+
+    memory: the memory model, once it is lowered. buffer: how many stores of a CPU may be pending; locations: the
+    number of the first element of each variable that a pending store may be for.
+    """
 
     model: str
     variant: str
@@ -285,6 +289,8 @@ class Program:
     measures: tuple[Measure, ...]
     packets: Packets
     memory: str = "unlowered"
+    buffer: int = 0
+    locations: dict[str, int] = field(default_factory=dict)
     reductions: tuple[str, ...] = ()
     builtin: tuple[tuple[str, str], ...] = field(default=())
     """Properties that come with the language: name and what they mean."""

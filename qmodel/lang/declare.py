@@ -76,8 +76,10 @@ class Budget(Number):
 class Packets(Number):
     """How many packets each flow sends: `packets = Packets(2, each=cpus)`; one number for all, or one a flow (2, 1).
 
-    Where fewer numbers than flows are given the last one stands for the rest.
+    Where fewer numbers than flows are given the last one stands for the rest. `packets.total` is their sum.
     """
+
+    total: Number
 
     def __init__(self, default: int | tuple[int, ...], *, each: int | Number, doc: str = "") -> None: ...
 

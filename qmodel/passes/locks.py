@@ -13,6 +13,7 @@ from qmodel.ir.expr import Apply, Const, Local, Own, Read, apply
 from qmodel.ir.flow import forward
 from qmodel.ir.graph import simplify
 from qmodel.ir.program import Assign, Fail, Guard, Node, Nop, Program, Template
+from qmodel.passes.memory.buffers import pending
 from qmodel.passes.memory.meaning import OWN_HOLD
 
 if TYPE_CHECKING:
@@ -74,10 +75,12 @@ def _prune(program: Program, template: Template) -> Template:
 
     def check(number: int) -> list[Fail]:
         locks = sorted(held_at_end.get(number, ()), key=str)
-        return [
-            Fail(apply("==", lock, OWN_HOLD), "locking", (f"the task ends and still holds {lock.var}",))
-            for lock in locks
-        ]
+        found = []
+        for lock in locks:
+            # A release that others have not seen yet is one.
+            held = apply("and", apply("==", lock, OWN_HOLD), apply("not", pending(program, lock)))
+            found.append(Fail(held, "locking", (f"the task ends and still holds {lock.var}",)))
+        return found
 
     if not any(held_at_end.values()):
         return ended

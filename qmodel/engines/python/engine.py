@@ -51,6 +51,7 @@ def run(program: Program, options: Options) -> Outcome:
         bytes_per_state=found.bytes_per_state,
         properties=properties,
         measures=measures,
+        buffer_full=found.bound,
     )
 
 
@@ -82,6 +83,6 @@ def _property(found: Exploration, name: str, doc: str, traces: dict[tuple[str, s
 
 def _cut(found: Exploration) -> str:
     if found.bound:
-        return f"a store buffer was too short {found.bound:,} times; give it more room with --buffer"
+        return f"a store buffer was too short {found.bound:,} times"
     steps = "one step ends" if found.cut == 1 else f"{found.cut:,} steps end"
     return f"{steps} in an error of the language, and what comes after it is not known"

@@ -127,10 +127,10 @@ class Explorer:
                 if t not in seen:
                     add(t)
                     append(t)
+            if waiting or not (out or events):
+                self._stuck(s, ended=not (out or events))
             if events:
                 self._violations(s)
-            if waiting or not out:
-                self._stuck(s, ended=not out)
             bad = observe(s)
             if bad:
                 for number in bad:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qmodel.ir.expr import TRUE, Const, Domain, Expr, Local, Own, Read, apply, reads_of
+from qmodel.ir.expr import FALSE, TRUE, Const, Domain, Expr, Local, Own, Read, apply, reads_of
 from qmodel.ir.graph import GraphBuilder, Skip
 from qmodel.ir.program import (
     BOUND,
@@ -52,6 +52,17 @@ _KINDS = {"set_bit": OR, "clear_bit": ANDNOT, "atomic_inc": ADD, "atomic_dec": A
 _PLAIN = {"store", "WRITE_ONCE", "smp_store_release", "atomic_set", "store_list", "spin_unlock", "__skb_queue_tail",
           "__skb_queue_head", "__skb_dequeue", "append_list", "push_list", "take_list"}  # fmt: skip
 _MARKED_READS = {"READ_ONCE", "data_race", "smp_load_acquire", "atomic_read", "test_bit", "wait_until"}
+
+
+def pending(program: Program, place: Read) -> Expr:
+    """Return whether a store of the running CPU to a place is pending."""
+    if place.var not in program.locations:
+        return FALSE
+    first = Const(program.locations[place.var])
+    location = first if place.index is None else apply("+", first, place.index)
+    start = apply("*", Own("cpu"), Const(program.buffer))
+    entries = (Read(LOCATION, apply("+", start, Const(i))) for i in range(program.buffer))
+    return apply("or", *(apply("==", entry, location) for entry in entries))
 
 
 class Tso(Machine):
@@ -119,7 +130,7 @@ class Tso(Machine):
                     Variable(FENCE, Domain("bool", 0, 1), program.cpus, (0,) * program.cpus, ghost=True),
                 ]
             variables |= {v.name: v for v in ghosts}
-            program = replace(program, variables=variables)
+            program = replace(program, variables=variables, buffer=self.buffer, locations=self.base)
         templates = {name: self._with_fences(t) for name, t in program.templates.items()}
         self.program = replace(program, templates=templates)
         return self.program

@@ -1,0 +1,81 @@
+"""From the words of a command line to what is to be run: variants of a model, with a value for every parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from qmodel.cli import params as model_params
+from qmodel.cli.check import size
+from qmodel.cli.errors import UsageError
+from qmodel.cli.running import Configuration
+from qmodel.cli.specs import choose_variants, find
+from qmodel.frontend.declarations import DEFAULT_SCENARIO, MEMORIES
+
+if TYPE_CHECKING:
+    from qmodel.frontend.declarations import Spec, Variant
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WITH_PARAMETERS = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "help_option_names": ["-h", "--help"],
+}
+"""Settings of a command that leaves the parameters of the model to `parse`."""
+
+
+def where(function: F) -> F:
+    """Add the options that say from which state and on which machine: --scenario, --memory."""
+    for option in (
+        click.option("--memory", type=click.Choice(MEMORIES), default="sc", show_default=True, help="The memory model."),
+        click.option("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", show_default=True, help="The initial state."),
+    ):
+        function = option(function)
+    return function
+
+
+def limited(function: F) -> F:
+    """Add the options that end a search as inconclusive: --max-states, --timeout, --max-memory."""
+    for option in (
+        click.option("--max-memory", callback=size, metavar="SIZE", help="End as inconclusive at this size (4G)."),
+        click.option(
+            "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="End as inconclusive after so long."
+        ),
+        click.option(
+            "--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def chosen(context: click.Context, model: str, variants: Sequence[str]) -> list[tuple[Spec, Variant]]:
+    """Return the variants of these names, all where none is named. Raises UsageError, SpecError."""
+    if model.startswith("-"):
+        usage = f"qmodel {context.command.name} MODEL {model} …"
+        raise UsageError(f"{model} stands in the place of the model; parameters come behind it: {usage}")
+    return choose_variants(find(model), tuple(variants))
+
+
+def configured(
+    context: click.Context, variants: Sequence[tuple[Spec, Variant]], scenario: str, memory: str
+) -> list[Configuration]:
+    """Return variants with the parameters that are left on the command line.
+
+    Mistakes in any of them are told before anything runs. Raises UsageError, ParameterError, SpecError.
+    """
+    reserved = [option for p in context.command.params for option in p.opts if option.startswith("--")]
+    given = model_params.parse(context.args, [variant for _, variant in variants], reserved)
+    found = []
+    for spec, variant in variants:
+        if scenario not in variant.scenarios:
+            known = ", ".join(variant.scenarios)
+            raise UsageError(f"{variant.model} has no scenario `{scenario}`; it has: {known}")
+        own = {name: value for name, value in given.items() if name in variant.params}
+        found.append(Configuration(spec, variant, scenario, memory, own))
+    for configuration in found:
+        configuration.program()
+    return found

@@ -1,0 +1,58 @@
+"""Finding what a specification declares and never uses: mostly a misspelt name somewhere else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from qmodel.frontend.diagnostics import Diagnostic, SpecError, did_you_mean
+from qmodel.frontend.source import RESERVED, ModelClass, Module, Owned
+
+_STATED = {"kernel", "expect", "model", "name"}
+_USED_BY_THE_LANGUAGE = {"thread", "environment", "invariant", "quiescent", "measure", "scenario"}
+
+
+def refuse_unused(module: Module, classes: Sequence[ModelClass]) -> None:
+    """Refuse functions that nothing calls, and variables and parameters that nothing reads or writes."""
+    used = _used_names(module)
+    found: list[Diagnostic] = []
+    for cls in classes:
+        for name in cls.own - _STATED:
+            owned = cls.members[name]
+            if name in used or name in cls.overriding or _works_by_itself(owned, used):
+                continue
+            found += _unused(cls, name, owned).diagnostics
+    if found:
+        raise SpecError(sorted(found, key=lambda d: d.line))
+
+
+def _used_names(module: Module) -> set[str]:
+    """Return the names that stand in functions as `m.NAME`, and in declarations as NAME."""
+    used = {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
+    for cls in module.classes.values():
+        for statement in cls.body:
+            parts = statement.decorator_list if isinstance(statement, ast.FunctionDef) else [statement]
+            for node in (n for part in parts for n in ast.walk(part)):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    used.add(node.id)
+    return used
+
+
+def _works_by_itself(owned: Owned, used: set[str]) -> bool:
+    match owned.node:
+        case ast.FunctionDef(decorator_list=[decorator, *_]):
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            return isinstance(called, ast.Name) and called.id in _USED_BY_THE_LANGUAGE
+        case ast.Call(func=ast.Name(id="Packets")):
+            return bool(used & set(RESERVED))
+    return False
+
+
+def _unused(cls: ModelClass, name: str, owned: Owned) -> SpecError:
+    error = owned.module.file.error
+    if not isinstance(owned.node, ast.FunctionDef):
+        return error(owned.node, f"`{name}` is never used", f"write m.{name} where it belongs, or remove it")
+    functions = [n for n, m in cls.members.items() if isinstance(m.node, ast.FunctionDef) and n not in cls.own]
+    otherwise = f"call it: m.{name}(…)" if not owned.node.decorator_list else f"raise it: raise_softirq(m.{name})"
+    what = "overrides nothing, and nothing calls it" if cls.bases else "is never called"
+    return error(owned.node, f"`{name}` {what}", did_you_mean(name, functions, otherwise))

@@ -1,0 +1,1 @@
+"""Concurrent programs whose verdicts are known, written in the specification language."""
