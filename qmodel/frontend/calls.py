@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from qmodel.frontend.diagnostics import did_you_mean
 from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS
-from qmodel.frontend.properties import pure_condition
-from qmodel.frontend.values import VOID, WORDS, Value, truth
+from qmodel.frontend.properties import pure_condition, refuse_other_bit
+from qmodel.frontend.values import VOID, WORDS, Value, ValueKind, truth
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply, reads_of
 from qmodel.ir.program import PENDING, WHERE, Assign, EventKind, Label, Place, Primitive, Show
 
@@ -57,26 +57,43 @@ def primitive(
 
 def compile_call(c: FunctionCompiler, node: ast.Call, name: str) -> Value:
     """Compile the call of a primitive. Raises SpecError."""
-    if name == "len" and len(node.args) == 1:
-        return _length(c, node)
-    if name in {"min", "max"} and len(node.args) > 1 and not node.keywords:
+    if c.parking and name in _NOT_IN_SCENARIOS:
+        remedy = "put values into variables and packets into lists; threads begin after it"
+        raise c.error(node, f"`{name}` has no meaning in a scenario, which runs alone and has one outcome", remedy)
+    if name in {"min", "max"}:
+        if len(node.args) < 2 or node.keywords:
+            raise c.error(node, f"`{name}` takes two numbers or more", f"write {name}(number, number)")
         return Value("int", apply(name, *(c.as_number(a) for a in node.args)))
     if name in _SPECIAL:
         return _SPECIAL[name](c, node)
     signature = SIGNATURES.get(name)
     if signature is None:
-        known = [*SIGNATURES, *_SPECIAL, "len", "min", "max", "range"]
-        raise c.error(node.func, f"unknown function `{name}`", did_you_mean(name, known, f"functions of the model are called {c.scope.model}.{name}()"))
-    low = 0 if signature.optional else len(signature.kinds)
-    if node.keywords or not low <= len(node.args) <= len(signature.kinds):
-        takes = ", ".join(_KIND_WORDS[k] for k in signature.kinds) or "nothing"
-        raise c.error(node, f"`{name}` takes {len(signature.kinds)} arguments: {takes}", f"write {name}({takes})")
+        otherwise = _ELSEWHERE.get(name, f"functions of the model are called {c.scope.model}.NAME(…)")
+        raise c.error(node.func, f"unknown function `{name}`", did_you_mean(name, [*SIGNATURES, *_SPECIAL], otherwise))
+    low, most = 0 if signature.optional else len(signature.kinds), len(signature.kinds)
+    if node.keywords or not low <= len(node.args) <= most:
+        takes = ", ".join(_KIND_WORDS[k] for k in signature.kinds)
+        count = f"{'up to ' if low < most else ''}{most} argument{'s' * (most != 1)}" if most else "nothing"
+        raise c.error(node, f"`{name}` takes {count}" + (f": {takes}" if takes else ""), f"write {name}({takes})")
     values = [argument(c, kind, a) for kind, a in zip(signature.kinds, node.args, strict=False)]
     return signature.compile(c, node, values)
 
 
+_ELSEWHERE = {
+    "range": "range() stands in `for i in range(n)` only",
+    "all": "all() is for properties: write a loop",
+    "any": "any() is for properties: write a loop",
+    "sum": "sum() is for properties: write a loop",
+    "print": "a trace shows every access; say more with choose(text=…) and check()",
+}
+"""What to write instead of functions that Python has and a function of a model has not."""
+_NOT_IN_SCENARIOS = frozenset(
+    "choose spin_lock spin_unlock spin_trylock spin_lock_bh spin_unlock_bh wait_until local_bh_disable local_bh_enable "
+    "smp_processor_id rcu_read_lock rcu_read_unlock synchronize_rcu transmit".split()
+)
 _KIND_WORDS = {
     "place": "shared variable",
+    "counter": "shared number",
     "word": "flag word",
     "value": "value",
     "bit": "bit",
@@ -92,18 +109,22 @@ _KIND_WORDS = {
 
 def argument(c: FunctionCompiler, kind: str, node: ast.expr) -> Value:
     """Compile one argument, and make sure that it is of the kind that is needed."""
-    if kind in {"place", "word", "lock", "queue", "handler"}:
+    if kind == "handler" and not _names_softirq(c, node):
+        raise c.error(node, f"`{ast.unparse(node)}` is no softirq", _HELP[kind])
+    if kind in _WANTED:
         value = c.reference(node)
-        wanted = {"place": SCALARS, "word": {"flags"}, "lock": {"lock"}, "queue": {"queue"}, "handler": {"handler"}}
         shared = kind in {"queue", "handler"} or isinstance(value.place, Read)
-        if value.kind not in wanted[kind] or not shared:
-            what = "a local" if value.kind in wanted[kind] else WORDS[value.kind]
-            raise c.error(node, f"`{ast.unparse(node)}` is {what}, and a {_KIND_WORDS[kind]} is needed", _HELP[kind])
+        if value.kind not in _WANTED[kind] or not shared:
+            local = isinstance(node, ast.Name) and not isinstance(value.expr, Const)
+            what = WORDS[value.kind] if value.kind not in _WANTED[kind] else "a local" if local else "a constant"
+            remedy = f"name one of its elements: {ast.unparse(node)}[index]" if value.kind == "array" else _HELP[kind]
+            raise c.error(node, f"`{ast.unparse(node)}` is {what}, and a {_KIND_WORDS[kind]} is needed", remedy)
         return value
     if kind == "budget":
-        if isinstance(node, ast.Attribute) and node.attr in c.config.budgets:
-            return Value("handler", name=node.attr)
-        budgets = c.config.budgets
+        budgets = [name for name in c.config.budgets if name in c.config.params]
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == c.scope.model and name in budgets:
+                return Value("handler", name=name)
         remedy = did_you_mean(ast.unparse(node).rpartition(".")[2], budgets, "declare `name = Budget(2)` in the model")
         raise c.error(node, f"`{ast.unparse(node)}` is no budget", remedy)
     if kind == "text":
@@ -116,14 +137,35 @@ def argument(c: FunctionCompiler, kind: str, node: ast.expr) -> Value:
     if kind == "bit" and value.kind not in {"bit", "int"}:
         raise c.error(node, f"`{ast.unparse(node)}` is no bit", "write the member of a class of Bits")
     if kind == "skb" and value.kind not in {"skb", "none"}:
-        raise c.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and a packet is needed", "")
+        remedy = "name a local that holds a packet, as __skb_dequeue() returns it"
+        raise c.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and a packet is needed", remedy)
     if kind == "value" and value.kind not in SCALARS | {"none", "bit"}:
-        raise c.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and a value is needed", "")
+        remedy = "give a number, a truth value or a packet"
+        raise c.error(node, f"`{ast.unparse(node)}` is {WORDS[value.kind]}, and a value is needed", remedy)
     return value
 
 
+def _names_softirq(c: FunctionCompiler, node: ast.expr) -> bool:
+    """Tell whether something names a softirq, or a plain name that may have been meant to."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == c.scope.model:
+            return name in c.config.handlers
+    return isinstance(node, ast.Name)
+
+
+_WANTED: dict[str, set[ValueKind]] = {
+    "place": SCALARS,
+    "counter": {"int"},
+    "word": {"flags"},
+    "lock": {"lock"},
+    "queue": {"queue"},
+    "handler": {"handler"},
+}
+
+
 _HELP = {
-    "place": "write m.NAME, or m.NAME[index]",
+    "place": "name a shared number, truth value or packet: m.NAME, or m.NAME[index]; lists have skb_queue_len() and more",
+    "counter": "declare it as Int(…) and write m.NAME",
     "word": "declare it as Flags(…) and write m.NAME",
     "lock": "declare it as SpinLock() and write m.NAME",
     "queue": "declare it as SkbList(), or make one with SkbQueue()",
@@ -218,27 +260,27 @@ def _try_cmpxchg(c: FunctionCompiler, node: ast.Call) -> Value:
     return c.local_value(success)
 
 
-@primitive("atomic_inc atomic_dec", "place")
+@primitive("atomic_inc atomic_dec", "counter")
 def _count(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
     return _atomic(c, node, name, place)
 
 
-@primitive("atomic_inc_return atomic_dec_return", "place")
+@primitive("atomic_inc_return atomic_dec_return", "counter")
 def _count_return(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
     return _atomic(c, node, name, place, result="int")
 
 
-@primitive("atomic_dec_and_test", "place")
+@primitive("atomic_dec_and_test", "counter")
 def _count_test(c: FunctionCompiler, node: ast.Call, name: str, place: Value) -> Value:
     return _atomic(c, node, name, place, result="bool")
 
 
-@primitive("atomic_add atomic_sub", "value", "place")
+@primitive("atomic_add atomic_sub", "value", "counter")
 def _add(c: FunctionCompiler, node: ast.Call, name: str, value: Value, place: Value) -> Value:
     return _atomic(c, node, name, place, c.converted("int", value, node.args[0]))
 
 
-@primitive("atomic_add_return atomic_fetch_add", "value", "place")
+@primitive("atomic_add_return atomic_fetch_add", "value", "counter")
 def _add_return(c: FunctionCompiler, node: ast.Call, name: str, value: Value, place: Value) -> Value:
     return _atomic(c, node, name, place, c.converted("int", value, node.args[0]), result="int")
 
@@ -249,11 +291,11 @@ def _add_return(c: FunctionCompiler, node: ast.Call, name: str, value: Value, pl
 def _bit(c: FunctionCompiler, node: ast.Call, bit: Value, word: Value) -> tuple[Expr, str]:
     """Return the number of a bit and how it is printed; a bit of another word is an error."""
     names = _domain(word).names
-    if isinstance(bit.value, Const):
-        if not 0 <= bit.value.value < len(names) or (bit.name and names[bit.value.value] != bit.name):
-            remedy = f"its bits are {', '.join(names)}"
-            raise c.error(node.args[0], f"`{ast.unparse(node.args[1])}` has no bit `{bit.name}`", remedy)
-        return bit.value, names[bit.value.value]
+    known = refuse_other_bit(c, node, bit, word)
+    if known:
+        return bit.value, known
+    outside = apply("or", apply("<", bit.value, Const(0)), apply(">=", bit.value, Const(len(names))))
+    c.outside(node.args[0], outside, f"{ast.unparse(node.args[1])} has no such bit")
     return bit.value, ast.unparse(node.args[0])
 
 
@@ -290,8 +332,8 @@ def _plain_bit(c: FunctionCompiler, node: ast.Call, name: str, bit: Value, word:
 
 
 @primitive("BIT", "bit")
-def _mask(_c: FunctionCompiler, _node: ast.Call, _name: str, bit: Value) -> Value:
-    return Value("int", apply("<<", Const(1), bit.value))
+def _mask(c: FunctionCompiler, node: ast.Call, _name: str, bit: Value) -> Value:
+    return c.shift(node, "<<", Const(1), bit.value)
 
 
 # --- locks, bottom halves, softirqs ---------------------------------------------------------------------------------
@@ -383,12 +425,15 @@ def _dequeue(c: FunctionCompiler, node: ast.Call, name: str, queue: Value) -> Va
 
 
 def _length(c: FunctionCompiler, node: ast.Call) -> Value:
+    if len(node.args) != 1 or node.keywords:
+        raise c.error(node, "`len` takes a list or an array", "write len(list)")
     queue = c.reference(node.args[0])
     if queue.kind == "array":
         size = c.config.variables[queue.name].size or 0
         return Value("int", Const(size))
     if queue.kind != "queue":
-        raise c.error(node.args[0], f"`{ast.unparse(node.args[0])}` is {WORDS[queue.kind]}", "len() is for lists")
+        remedy = "len() is for lists and arrays"
+        raise c.error(node.args[0], f"`{ast.unparse(node.args[0])}` is {WORDS[queue.kind]}", remedy)
     return c.length(queue, node)
 
 
@@ -522,7 +567,8 @@ def _demand(c: FunctionCompiler, node: ast.Call) -> Value:
     match node.args:
         case [ast.Constant(value=str() as name), condition] if not node.keywords:
             cond = pure_condition(c, condition)
-            text = f"demanded here: {ast.unparse(condition).replace(c.scope.model + '.', '')}"
+            wanted = ast.unparse(condition).replace(c.scope.model + ".", "")
+            text = f"{c.scope.function}() demands {wanted}, and it does not hold"
             c.fail(node, apply("not", cond), name, (text,), fatal=False)
             return VOID
     raise c.error(node, "`demand` takes a name and a condition", 'write demand("name", condition)')
@@ -532,6 +578,8 @@ def _wait_until(c: FunctionCompiler, node: ast.Call) -> Value:
     if len(node.args) != 1 or node.keywords:
         raise c.error(node, "`wait_until` takes a condition", "write wait_until(condition)")
     cond = pure_condition(c, node.args[0])
+    if not reads_of(cond):
+        raise c.error(node.args[0], "nothing changes what this waits for", "wait for a shared variable: m.NAME")
     if len(reads_of(cond)) > 1 and c.atomic is None:
         remedy = "wait for one variable, or wrap the wait into `with atomic():`"
         raise c.error(node.args[0], "this waits for several variables in one step", remedy)
@@ -545,6 +593,7 @@ def _atomic_call(c: FunctionCompiler, node: ast.Call) -> Value:
 
 
 _SPECIAL: dict[str, Callable[[FunctionCompiler, ast.Call], Value]] = {
+    "len": _length,
     "demand": _demand,
     "wait_until": _wait_until,
     "atomic": _atomic_call,

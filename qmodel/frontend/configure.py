@@ -77,6 +77,7 @@ class Configuration:
     parked: tuple[int, ...] = ()
     first_sent: tuple[int, ...] = ()
     packets: Packets = field(default_factory=Packets)
+    cpus: int = 0
     handlers: dict[str, Decorated] = field(default_factory=dict)
     threads: dict[str, Decorated] = field(default_factory=dict)
 
@@ -114,6 +115,15 @@ def configure(variant: Variant, scenario: str = "default", given: Mapping[str, P
         raise ParameterError(f"{variant.model} has no scenario `{scenario}`; it has: {known}")
     info = variant.scenarios[scenario]
     config = Configuration(variant, info, parameters(variant, info, given or {}))
+    try:
+        return _configure(config)
+    except RecursionError:
+        file = variant.cls.module.file
+        raise file.error(variant.cls.node, "something in this model is nested too deeply", "split it up") from None
+
+
+def _configure(config: Configuration) -> Program:
+    variant = config.variant
     _constants(config)
     _packets(config)
     for d in variant.decorated:
@@ -122,9 +132,9 @@ def configure(variant: Variant, scenario: str = "default", given: Mapping[str, P
         elif d.decorator in {"thread", "environment"}:
             config.threads[d.function] = d
     started = _started(config)
-    cpus = sum(count for _, count in started.values())
-    if cpus > MOST_THREADS:
-        raise ParameterError(f"a model has at most {MOST_THREADS} threads, not {cpus}")
+    cpus = config.cpus = sum(count for _, count in started.values())
+    if not 1 <= cpus <= MOST_THREADS:
+        raise ParameterError(f"a model has from 1 to {MOST_THREADS} threads, not {cpus}")
     _variables(config, cpus)
     return _compile(config, started, cpus)
 
@@ -376,8 +386,8 @@ def _compile(config: Configuration, started: dict[str, tuple[ThreadKind, int]], 
     templates: dict[str, Template] = {}
     problems: list[SpecError] = []
     for d in config.variant.decorated:
-        if d.function in started or d.function in config.handlers:
-            try:
+        if d.function in config.threads or d.function in config.handlers:
+            try:  # also one that does not run with these parameters: a mistake in it is told all the same
                 templates[d.function] = _template(config, d)
             except SpecError as error:
                 problems.append(error)
@@ -385,7 +395,7 @@ def _compile(config: Configuration, started: dict[str, tuple[ThreadKind, int]], 
     properties, measures = _properties(config, problems)
     if problems:
         raise SpecError(dict.fromkeys(x for p in problems for x in p.diagnostics))
-    threads = _threads(started, templates)
+    threads = _threads(started, templates, setup)
     if len(threads) > MOST_THREADS:
         raise ParameterError(f"a model has at most {MOST_THREADS} threads, and here are {len(threads)}, with softirqs")
     templates = {name: t for name, t in templates.items() if any(th.template == name for th in threads)}
@@ -420,7 +430,7 @@ def _template(config: Configuration, d: Decorated) -> Template:
     if d.decorator == "softirq":
         nodes, kind = compiler.softirq(), "softirq"
     elif d.decorator == "environment":
-        nodes, kind = compiler.environment(config.budgets[d.function]), "environment"
+        nodes, kind = compiler.environment(max(1, config.budgets[d.function])), "environment"
     else:
         nodes, kind = compiler.task(), "task"
     assert isinstance(d.owned.node, ast.FunctionDef)
@@ -445,12 +455,10 @@ def _setup(config: Configuration, problems: list[SpecError]) -> Template:
         return Template("setup", "task", (Node(Nop(), (), site, boundary=True),), {}, "", site)
     compiler = FunctionCompiler(config, owned, parking=True)
     try:
-        nodes = compiler.task()
+        nodes = refuse_unset(compiler.task(), config.files)
     except SpecError as error:
         problems.append(error)
         nodes = ()
-    else:
-        nodes = refuse_unset(nodes, config.files)
     nodes = tuple(replace(n, boundary=not n.next, access=None) for n in nodes)
     assert owned.node is not None
     site = compiler.site(owned.node)
@@ -458,7 +466,9 @@ def _setup(config: Configuration, problems: list[SpecError]) -> Template:
     return _settled(config, template) if nodes else template
 
 
-def _threads(started: dict[str, tuple[ThreadKind, int]], templates: dict[str, Template]) -> tuple[Thread, ...]:
+def _threads(
+    started: dict[str, tuple[ThreadKind, int]], templates: dict[str, Template], setup: Template
+) -> tuple[Thread, ...]:
     """Number the threads: tasks, then the environment, each on a CPU of its own, then softirqs where they are raised."""
     threads: list[Thread] = []
     for name, (kind, count) in started.items():
@@ -469,6 +479,7 @@ def _threads(started: dict[str, tuple[ThreadKind, int]], templates: dict[str, Te
     raised = {t.name: _raises(t) for t in templates.values()}
     where: set[tuple[int, str]] = set()
     grown = {(t.cpu, h) for t in threads for h in raised[t.template]}
+    grown |= {(0, h) for h in _raises(setup)}  # a scenario stands on CPU0
     while grown - where:
         where |= grown
         grown = {(cpu, h) for cpu, handler in where for h in raised.get(handler, ())}

@@ -83,6 +83,17 @@ def bit_names(module: Module, name: str) -> BitNames | None:
     return BitNames(name, tuple(members[i] for i in range(len(members))))
 
 
+def bits_with(module: Module, member: str) -> str:
+    """Return a class of Bits that a module knows and that has such a member, or nothing."""
+    for name in [*module.classes, *module.imported]:
+        found = find_class(module, name)
+        if found is not None and is_bits(found[1]):
+            targets = [t for s in found[1].body if isinstance(s, ast.Assign) for t in s.targets]
+            if any(isinstance(t, ast.Name) and t.id == member for t in targets):
+                return name
+    return ""
+
+
 def evaluate(module: Module, node: ast.expr, resolve: Resolve) -> Constant:
     """Return the value of an expression. resolve: what a name of the model stands for. Raises SpecError."""
     match node:

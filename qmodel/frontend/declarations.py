@@ -250,12 +250,16 @@ def _variant(cls: ModelClass) -> Variant:
         decorated=tuple(decorated),
         functions=functions,
     )
-    names = [name_argument(d) for d in decorated if d.decorator in {"invariant", "quiescent", "measure"}]
+    names: set[str] = set()
     for d in decorated:
-        if d.decorator in {"invariant", "quiescent", "measure"} and names.count(name_argument(d)) > 1:
-            raise _at(d, f"two properties are called `{name_argument(d)}`", "give each a name of its own")
-        if d.decorator in {"invariant", "quiescent"} and name_argument(d) in BUILTIN:
-            raise _at(d, f"`{name_argument(d)}` comes with the language", "give this property another name")
+        if d.decorator not in {"invariant", "quiescent", "measure"}:
+            continue
+        name = name_argument(d)
+        if name in names:
+            raise _at(d, f"a second property `{name}`", "give it another name")
+        if name in BUILTIN:
+            raise _at(d, f"`{name}` comes with the language", f"give this {d.decorator} another name")
+        names.add(name)
     for info in scenarios.values():
         if info.owned is not None:
             try:

@@ -9,7 +9,7 @@ import ast
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from qmodel.frontend.constants import MOST_BITS, Bit, Constant, bit_names, evaluate
+from qmodel.frontend.constants import MOST_BITS, Bit, Constant, bit_names, bits_with, evaluate
 from qmodel.frontend.diagnostics import SpecError, did_you_mean
 from qmodel.frontend.source import find_constant
 from qmodel.frontend.values import AMBIGUOUS, NONE, UNKNOWN, WORDS, Scope, Value, ValueKind, number, truth
@@ -40,6 +40,10 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.LtE: "<=",
     ast.Gt: ">",
     ast.GtE: ">=",
+}
+_REFUSED: dict[type[ast.operator], tuple[str, str]] = {
+    ast.Div: ("/", "write `//`"),
+    ast.Pow: ("**", "write a product with `*`, or a shift with `<<`"),
 }
 _CONDITIONS: dict[ValueKind, str] = {
     "lock": "ask spin_is_locked() whether somebody holds it",
@@ -178,6 +182,10 @@ class Expressions(ABC):
             remedy = f"write `{self.scope.model}.{name}`"
         elif name in self.scope.module.classes:
             remedy = f"write `{name}.NAME`"
+        elif any(name == scope.model for scope in self.scopes):
+            remedy = f"the model is called `{self.scope.model}` in this function"
+        elif owner := bits_with(self.scope.module, name):
+            remedy = f"write {owner}.{name}"
         elif name in self.scope.module.from_lang:
             remedy = f"call it: {name}(…)"
         raise self.error(node, f"unknown name `{name}`", remedy)
@@ -293,7 +301,8 @@ class Expressions(ABC):
         """Apply an arithmetic operator to two values, each with where it stands."""
         name = _BINARY.get(type(op))
         if name is None:
-            raise self.error(node, f"`{ast.unparse(node)}` may not be whole", "use `//` for `/`, and `*` for powers")
+            sign, remedy = _REFUSED.get(type(op), ("@", "write a product with `*`"))
+            raise self.error(node, f"`{sign}` has no meaning for whole numbers", remedy)
         if name in {"&", "|", "^"} and {first[0].kind, second[0].kind} == {"flags", "bit"}:
             raise self._no_mask(*(first if first[0].kind == "bit" else second))
         left, right = self.number_of(*first), self.number_of(*second)

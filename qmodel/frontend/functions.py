@@ -10,6 +10,7 @@ from qmodel.frontend import calls
 from qmodel.frontend.declarations import is_abstract
 from qmodel.frontend.diagnostics import Diagnostic, SpecError, did_you_mean
 from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS, Expressions
+from qmodel.frontend.shape import ASK
 from qmodel.frontend.unset import ENTER
 from qmodel.frontend.values import AMBIGUOUS, UNKNOWN, VOID, WORDS, Loop, Scope, Value, ValueKind, number, truth
 from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply
@@ -75,6 +76,7 @@ class FunctionCompiler(Expressions):
         self.loops: list[Loop] = []
         self.diagnostics: list[Diagnostic] = []
         self.atomic: bool | None = None  # None: outside; False: nothing in the block yet; True: the step has begun
+        self.turning = 0  # loops around here, within an atomic block those in it
         self._temporaries = 0
         self._parked = dict.fromkeys(range(len(config.flow_sizes)), 0)
         self._enter(owned, self.function.name)
@@ -121,6 +123,8 @@ class FunctionCompiler(Expressions):
 
     def _bind_cpu(self) -> None:
         names = [a.arg for a in self.function.args.args]
+        if len(names) > 1 and self.parking:
+            raise self.error(self.function.args.args[1], "a scenario is told nothing", "read it from the model: m.NAME")
         if len(names) > 2:
             raise self.error(self.function.args.args[2], "a thread is told its CPU only", "read the rest from the model")
         if len(names) == 2:
@@ -141,7 +145,11 @@ class FunctionCompiler(Expressions):
         if not arguments.args:
             remedy = f"write `def {name}(m, …)`"
             raise owned.module.file.error(owned.node, "the first argument is the model", remedy)
-        scope = Scope(name, owned.module, arguments.args[0].arg)
+        names = [a.arg for a in arguments.args]
+        twice = next((a for a in arguments.args if names.count(a.arg) > 1), None)
+        if twice is not None:
+            raise owned.module.file.error(twice, f"two arguments are called `{twice.arg}`", "name each differently")
+        scope = Scope(name, owned.module, names[0])
         self.scopes.append(scope)
         return scope
 
@@ -150,7 +158,7 @@ class FunctionCompiler(Expressions):
     def block(self, statements: Sequence[ast.stmt]) -> None:
         """Compile statements in order; a mistake in one does not hide those in the next."""
         for statement in statements:
-            depth = len(self.scopes)
+            depth, loops, turning = len(self.scopes), self.loops, self.turning
             try:
                 self._statement(statement)
             except SpecError as error:
@@ -158,6 +166,7 @@ class FunctionCompiler(Expressions):
                     if diagnostic not in self.diagnostics:
                         self.diagnostics.append(diagnostic)
                 del self.scopes[depth:]
+                self.loops, self.turning = loops, turning
                 self.scope.failed = True
                 self.scope.names |= dict.fromkeys(_assigned_names(statement), UNKNOWN)
 
@@ -179,10 +188,10 @@ class FunctionCompiler(Expressions):
                 self._augmented(node, target, op, value)
             case ast.If():
                 self._if(node)
-            case ast.While():
-                self._while(node)
-            case ast.For():
-                self._for(node)
+            case ast.While() | ast.For():
+                self.turning += 1
+                self._while(node) if isinstance(node, ast.While) else self._for(node)
+                self.turning -= 1
             case ast.Return():
                 self._return(node)
             case ast.Break() | ast.Continue():
@@ -217,6 +226,8 @@ class FunctionCompiler(Expressions):
         if isinstance(place.place, Read):
             return place
         what, remedy = f"`{ast.unparse(node)}` is {WORDS[place.kind]}", "assign to a shared variable or to a local"
+        if place.kind == "array":
+            remedy = f"assign to one of its elements: {ast.unparse(node)}[index]"
         if isinstance(node, ast.Attribute) and node.attr in self.config.constants:
             what, remedy = f"`{node.attr}` is a constant", "declare a variable: Int(…), Bool(…)"
         raise self.error(node, what, remedy)
@@ -371,7 +382,7 @@ class FunctionCompiler(Expressions):
 
     def _while(self, node: ast.While) -> None:
         if node.orelse:
-            raise self.error(node.orelse[0], "`else` after a loop has no meaning here", "use a flag")
+            raise self.error(node.orelse[0], "`else` after a loop has no meaning in a model", "set a local before `break`")
         head = self.graph.emit(Nop(), self.site(node))
         yes, no = self.condition(node.test)
         self.graph.ends = yes
@@ -387,7 +398,7 @@ class FunctionCompiler(Expressions):
 
     def _for(self, node: ast.For) -> None:
         if node.orelse:
-            raise self.error(node.orelse[0], "`else` after a loop has no meaning here", "use a flag")
+            raise self.error(node.orelse[0], "`else` after a loop has no meaning in a model", "set a local before `break`")
         if not isinstance(node.target, ast.Name):
             raise self.error(node.target, "a loop has one variable", "write `for name in …`")
         match node.iter:
@@ -398,11 +409,16 @@ class FunctionCompiler(Expressions):
             case ast.Call(func=ast.Name(id="range"), args=bounds, keywords=[]) if 1 <= len(bounds) <= 2:
                 self._for_range(node, node.target, bounds)
             case _:
-                remedy = f"write `for skb in {self.scope.model}.flow(cpu)` or `for i in range(n)`"
+                remedy = (
+                    f"write `for skb in {self.scope.model}.flow(cpu)`, `for i in range(n)`, or for a list "
+                    "`while (skb := __skb_dequeue(list)) is not None`"
+                )
                 raise self.error(node.iter, "this cannot be iterated over", remedy)
 
     def _for_flow(self, node: ast.For, target: ast.Name, cpu_node: ast.expr) -> None:
         config = self.config
+        if self.parking:
+            raise self.error(node.iter, "a scenario hands nothing over", f"use {self.scope.model}.parked(flow)")
         if not config.flow_sizes:
             raise self.error(node.iter, "the model declares no Packets", "write `packets = Packets(2, each=cpus)`")
         cpu = self.as_number(cpu_node)
@@ -424,6 +440,8 @@ class FunctionCompiler(Expressions):
 
     def _born(self, skb: Expr, site: Site) -> None:
         where = Read(WHERE, apply("-", skb, Const(1)))
+        again = (Show(skb, self.config.skb_domain), " is handed over a second time")
+        self.graph.emit(Fail(apply("!=", where, Const(Place.NOWHERE)), "once", again), site)
         self.graph.emit(Assign(where, apply("+", Own("tid"), Const(Place.HELD))), site)
 
     def _table(self, table: tuple[int, ...], index: Expr) -> Expr:
@@ -471,11 +489,14 @@ class FunctionCompiler(Expressions):
                 pass
             case _:
                 raise self.error(node.items[0].context_expr, "`with` has one use", "write `with atomic():`")
-        outer = self.atomic
+        outer, turning = self.atomic, self.turning
         if outer is None:
-            self.atomic = False
+            self.turning = 0
+            self.atomic = not _waits(node.body[0])
+            if self.atomic:
+                self.graph.emit(Nop(), self.site(node), boundary=True)
         self.block(node.body)
-        self.atomic = outer if outer is not None else None
+        self.atomic, self.turning = outer, turning
 
     # --- calls of the model's own functions ---------------------------------------------------------------------------
 
@@ -529,15 +550,18 @@ class FunctionCompiler(Expressions):
     def _return(self, node: ast.Return) -> None:
         scope = self.scope
         if node.value is None or (len(self.scopes) == 1 and not self.parking and _is_none(node.value)):
+            ends = self.graph.take()
             if scope.returned:
                 raise self.error(node, f"`{scope.function}` returns a value elsewhere", "return one here too")
-            scope.returns += self.graph.take()
+            scope.returns += ends
             return
         if len(self.scopes) == 1:
-            raise self.error(node, "a thread returns to nobody", "write `return` alone")
+            what = "a scenario" if self.parking else "a thread"
+            raise self.error(node, f"{what} returns to nobody", "write `return` alone")
         value = self.evaluate(node.value)
         if value.kind in {"void", "lock", "array", "handler"} or isinstance(value.place, Read):
-            raise self.error(node.value, f"{WORDS[value.kind]} cannot be returned", "return a value")
+            remedy = "return a number, a packet or a list of the thread's own; name shared variables where they are used"
+            raise self.error(node.value, f"{WORDS[value.kind]} cannot be returned", remedy)
         if scope.returns and not scope.returned:
             raise self.error(node, f"`{scope.function}` returns nothing elsewhere", "return a value there too")
         if not self.graph.reachable:
@@ -598,7 +622,7 @@ class FunctionCompiler(Expressions):
             if local is None:
                 local = self.temporary(kind, node)
             known = self.locals[local].domain.kind
-            if known != kind and {known, kind} != {"int", "bool"}:
+            if known != kind and (known, kind) != ("int", "bool"):
                 raise self.error(node, "the two values are of different kinds", "write an `if` statement")
             self.graph.emit(Assign(Local(local), value.value), self.site(node))
             after += self.graph.take()
@@ -647,10 +671,10 @@ class FunctionCompiler(Expressions):
                     return self._park(node)
                 if name == "flow":
                     raise self.error(node, "a flow is iterated over", f"write `for skb in {owner}.flow(cpu)`")
-                if name in self.config.threads or name in self.config.handlers:
-                    remedy = "start it with raise_softirq()" if name in self.config.handlers else "it starts by itself"
-                    raise self.error(node, f"`{name}` is a thread", remedy)
+                self.refuse_decorated(node, name)
                 known = [*self.config.variant.functions]
+                if name in self.config.variables or name in self.config.constants:
+                    raise self.error(node, f"`{name}` is no function", f"write `{owner}.{name}`")
                 raise self.error(node, f"the model has no function `{name}`", did_you_mean(name, known))
             case ast.Name(id=name):
                 if name in self.config.variant.functions:
@@ -661,11 +685,13 @@ class FunctionCompiler(Expressions):
     def _park(self, node: ast.Call) -> Value:
         if not self.parking or len(self.scopes) != 1:
             remedy = f"in a thread use `for skb in {self.scope.model}.flow(cpu)`"
-            raise self.error(node, "packets are parked in a scenario only", remedy)
+            raise self.error(node, "packets are parked in a scenario itself only", remedy)
+        if not self.config.flow_sizes:
+            raise self.error(node, "the model declares no Packets", "write `packets = Packets(2, each=cpus)`")
         flow = self.as_number(node.args[0]) if len(node.args) == 1 else None
         if not isinstance(flow, Const) or flow.value not in self._parked:
-            flows = len(self.config.flow_sizes)
-            raise self.error(node, "parked() takes the number of a flow", f"a constant below {flows} (flows here)")
+            remedy = f"write a number from 0 to {len(self.config.flow_sizes) - 1}"
+            raise self.error(node, "parked() takes the number of a flow", remedy)
         index = self._parked[flow.value]
         self._parked[flow.value] += 1
         local = self.temporary("skb", node)
@@ -688,11 +714,11 @@ class FunctionCompiler(Expressions):
 
     def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
         """An index outside its array is an error: at once where it is a constant, else where it happens."""
-        if isinstance(index, Own):
+        if index == Own("cpu") and size >= self.config.cpus:
             return
         outside = apply("or", apply("<", index, Const(0)), apply(">=", index, Const(size)))
         if outside == Const(1):
-            raise self.error(node, f"there are {size} elements, numbered from 0", "use an index within the array")
+            raise self.error(node, f"there is no element with this index: there are {size}", f"use 0 to {size - 1}")
         shown = Show(index, Domain("int", 0, size))
         self.fail(node, outside, "domain", ("index ", shown, f" is outside an array of {size}"))
 
@@ -707,10 +733,13 @@ class FunctionCompiler(Expressions):
         site = self.site(node)
         none: Ends = []
         left = Read(BUDGET + (budget or ""))
+        if self.atomic is not None and self.turning:
+            raise self.error(node, "a choice in a loop is a step of its own", "take the loop out of `with atomic():`")
         if budget is not None:
+            self.graph.emit(Primitive(ASK), site)
+            some, self.graph.ends = self.graph.branch(apply("!=", left, Const(0)), site)
             self.graph.emit(Assign(Local(local), Const(0)), site)
-            some, none = self.graph.branch(apply("!=", left, Const(0)), site)
-            self.graph.ends = some
+            none, self.graph.ends = self.graph.take(), some
         self.graph.emit(Choose(local, 2), site)
         yes, no = self.graph.branch(Local(local), site)
         self.graph.ends = yes
@@ -769,6 +798,14 @@ def _conversion(kind: str, value: Value, node: ast.expr) -> str:
             return "call something that returns a value"
     needed = {"skb": "a packet, or None", "queue": "SkbQueue(), or a list of the thread's own"}
     return f"write {needed.get(kind, WORDS[kind])} here"  # type: ignore[index]
+
+
+def _waits(node: ast.stmt) -> bool:
+    """Tell whether a statement is what an atomic block can begin with and nothing else can: it waits."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="spin_lock" | "wait_until"))):
+            return True
+    return False
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qmodel.frontend.diagnostics import did_you_mean
 from qmodel.frontend.expressions import FIRST, Expressions
 from qmodel.frontend.values import WORDS, Scope, Value, truth
-from qmodel.ir.expr import Const, Expr, Inside, Read, apply
+from qmodel.ir.expr import Const, Expr, Inside, Read, apply, reads_of
 
 if TYPE_CHECKING:
     from qmodel.frontend.configure import Configuration
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 class PropertyCompiler(Expressions):
     """Compiles functions that are one `return`, and what they call."""
+
+    hint = "a property sees what the model declares and nothing else: m.NAME"
 
     def __init__(self, config: Configuration, scopes: list[Scope] | None = None) -> None:
         super().__init__(config)
@@ -38,9 +40,8 @@ class PropertyCompiler(Expressions):
         names = [a.arg for a in node.args.args]
         given = arguments or []
         if len(names) != len(given) + 1:
-            raise file.error(node, f"`{node.name}` takes {len(names) - 1} arguments beside the model", "correct the call")
-        if any(scope.function == node.name for scope in self.scopes):
-            raise file.error(node, f"`{node.name}` calls itself", "write it out")
+            remedy = f"write `def {node.name}(m):`"
+            raise file.error(node, "a property takes the model and nothing else", remedy)
         self.scopes.append(Scope(node.name, owned.module, names[0], dict(zip(names[1:], given, strict=True))))
         value = self.evaluate(returned)
         if value.kind in {"queue", "none", "lock", "array", "handler"}:
@@ -87,21 +88,36 @@ class PropertyCompiler(Expressions):
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self.scope.model:
                 functions = self.config.variant.functions
                 if name not in functions:
+                    self.refuse_decorated(node, name)
                     raise self.error(node, f"the model has no function `{name}`", did_you_mean(name, functions))
+                called = functions[name].node
+                assert isinstance(called, ast.FunctionDef)
+                names = [a.arg for a in called.args.args[1:]]
+                if node.keywords or len(node.args) != len(names):
+                    takes = f"`{name}` takes {len(names)} argument{'s' * (len(names) != 1)} beside the model"
+                    raise self.error(node, takes, f"write {owner}.{name}({', '.join(names)})")
+                if any(scope.function == name for scope in self.scopes):
+                    raise self.error(node, f"`{name}` calls itself", "write it out")
                 return self.function(functions[name], [self.evaluate(a) for a in node.args])[0]
             case ast.Name(id="inside") if node.args and not node.keywords:
                 return Value("int", Inside(tuple(self._function_name(a) for a in node.args)))
             case ast.Name(id="all" | "any" | "sum" as name):
                 return self._quantified(node, name)
-            case ast.Name(id="min" | "max" as name) if len(node.args) > 1:
+            case ast.Name(id="min" | "max" as name) if len(node.args) < 2 or node.keywords:
+                raise self.error(node, f"`{name}` takes two numbers or more", f"write {name}(number, number)")
+            case ast.Name(id="min" | "max" as name):
                 return Value("int", apply(name, *(self.as_number(a) for a in node.args)))
-            case ast.Name(id=name) if name in _LOOKS and len(node.args) == _LOOKS[name] and not node.keywords:
+            case ast.Name(id=name) if name in _LOOKS:
+                if len(node.args) != len(_LOOKS[name]) or node.keywords:
+                    takes = ", ".join(_LOOKS[name])
+                    raise self.error(node, f"`{name}` takes: {takes}", f"write {name}({takes})")
                 return self._look(node, name)
             case ast.Name(id=name):
                 known = [*_LOOKS, "inside", "all", "any", "sum", "min", "max"]
-                remedy = did_you_mean(name, known, "a property only looks: " + ", ".join(sorted(known)))
-                raise self.error(node, f"`{name}` has no meaning in a property", remedy)
-        raise self.error(node, f"`{ast.unparse(node.func)}` cannot be called here", "a property only looks")
+                remedy = "a condition here only looks, and takes no step: " + ", ".join(sorted(known))
+                raise self.error(node, f"`{name}` has no meaning here", remedy)
+        remedy = "a property only looks: write a comparison"
+        raise self.error(node, f"`{ast.unparse(node.func)}` cannot be called here", remedy)
 
     def _function_name(self, node: ast.expr) -> str:
         known = [*self.config.variant.functions, *self.config.threads, *self.config.handlers]
@@ -119,7 +135,7 @@ class PropertyCompiler(Expressions):
                 if found.kind == "array":
                     return Value("int", Const(self.config.variables[found.name].size or 0))
                 return self.length(found, first)
-            case "skb_queue_empty":
+            case "skb_queue_empty" | "llist_empty":
                 return truth(apply("==", self._list(self.reference(first), first), Const(0)))
             case "skb_peek":
                 return Value("skb", apply("head", self._list(self.reference(first), first)))
@@ -129,10 +145,15 @@ class PropertyCompiler(Expressions):
                     raise self.error(first, f"`{ast.unparse(first)}` is no lock", "name a SpinLock")
                 return truth(apply("!=", lock.place, Const(0)))
             case "test_bit":
-                bit, word = self.as_number(first), self.as_number(node.args[1])
-                return truth(apply("!=", apply("&", word, apply("<<", Const(1), bit)), Const(0)))
+                bit, word = self.evaluate(first), self.evaluate(node.args[1])
+                if word.kind != "flags":
+                    what = f"`{ast.unparse(node.args[1])}` is {WORDS[word.kind]}, and a flag word is needed"
+                    raise self.error(node.args[1], what, "declare it as Flags(…)")
+                refuse_other_bit(self, node, bit, word)
+                mask = self.shift(node, "<<", Const(1), self.number_of(bit, first)).value
+                return truth(apply("!=", apply("&", word.value, mask), Const(0)))
             case "BIT":
-                return Value("int", apply("<<", Const(1), self.as_number(first)))
+                return self.shift(node, "<<", Const(1), self.as_number(first))
             case _:  # READ_ONCE, atomic_read, data_race
                 return self.evaluate(first)
 
@@ -154,12 +175,15 @@ class PropertyCompiler(Expressions):
             case _:
                 remedy = f"write {name}(… for i in range(n))"
                 raise self.error(node, f"{name}() ranges over numbers", remedy)
-        limits = [self.as_number(b) for b in bounds]
-        if not all(isinstance(limit, Const) for limit in limits):
-            raise self.error(node, "the range is not known before the search begins", "use parameters")
+        limits = [limit.value for b in bounds if isinstance(limit := self.as_number(b), Const)]
+        if len(limits) != len(bounds) or not 1 <= len(limits) <= 2:
+            raise self.error(node, "the range is not known before the search begins", "write range(n), n a parameter")
+        values = range(*limits)
+        if len(values) > _MOST_PARTS:
+            raise self.error(node, f"{name}() ranges over {len(values)} numbers", f"use at most {_MOST_PARTS}")
         kept = self.scope.names.get(variable)
         parts: list[Expr] = []
-        for i in range(*(limit.value for limit in limits if isinstance(limit, Const))):
+        for i in values:
             self.scope.names[variable] = Value("int", Const(i))
             parts.append(self.as_number(element) if name == "sum" else self.as_truth(element))
         self.scope.names.pop(variable, None)
@@ -173,20 +197,53 @@ class PropertyCompiler(Expressions):
         return truth(apply("and" if name == "all" else "or", *parts))
 
 
+_MOST_PARTS = 1000
 _LOOKS = {
-    "len": 1,
-    "skb_queue_len": 1,
-    "skb_queue_empty": 1,
-    "skb_peek": 1,
-    "spin_is_locked": 1,
-    "test_bit": 2,
-    "BIT": 1,
-    "READ_ONCE": 1,
-    "data_race": 1,
-    "atomic_read": 1,
+    "len": ("list",),
+    "skb_queue_len": ("list",),
+    "skb_queue_empty": ("list",),
+    "llist_empty": ("list",),
+    "skb_peek": ("list",),
+    "spin_is_locked": ("lock",),
+    "test_bit": ("bit", "flag word"),
+    "BIT": ("bit",),
+    "READ_ONCE": ("shared variable",),
+    "data_race": ("shared variable",),
+    "atomic_read": ("shared variable",),
 }
+
+
+def refuse_other_bit(compiler: Expressions, node: ast.Call, bit: Value, word: Value) -> str:
+    """Return the name of a bit of a word, or nothing where it is not constant. Raises SpecError: it has no such bit."""
+    assert word.domain is not None
+    names = word.domain.names
+    if not isinstance(bit.expr, Const):
+        return ""
+    number = bit.expr.value
+    if 0 <= number < len(names) and bit.name in {"", names[number]}:
+        return names[number]
+    remedy = f"its bits are {', '.join(names)}"
+    raise compiler.error(
+        node.args[0], f"`{ast.unparse(node.args[1])}` has no bit `{bit.name or number}`", remedy
+    )
+
+
+class _Look(PropertyCompiler):
+    """Compiles a condition within a function, which may name the function's locals."""
+
+    hint = Expressions.hint
+
+    def __init__(self, compiler: Expressions) -> None:
+        super().__init__(compiler.config, compiler.scopes)
+        self.compiler = compiler
+
+    def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
+        """An index is constant or local, and is checked by the function."""
+        if reads_of(index):
+            raise self.error(node, "this index is read from shared memory in the same step", "read it into a local before")
+        self.compiler.element_bounds(index, size, node)
 
 
 def pure_condition(compiler: Expressions, node: ast.expr) -> Expr:
     """Compile a condition within a function without making steps of what it reads. Raises SpecError."""
-    return PropertyCompiler(compiler.config, compiler.scopes).as_truth(node)
+    return _Look(compiler).as_truth(node)

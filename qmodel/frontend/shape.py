@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from qmodel.ir.program import Node, Site
 
 
+ASK = "ask"
+"""A primitive that marks where the look at a budget begins."""
+
+
 def shape(template: Template, files: Mapping[str, File]) -> Template:
     """Return the template with bottom halves and resting places marked. Raises SpecError."""
     template = replace(template, nodes=thread_jumps(template.nodes))
@@ -22,9 +26,12 @@ def shape(template: Template, files: Mapping[str, File]) -> Template:
     first = set(_first(nodes))
     for number, off in enumerate(_bottom_halves(template, files)):
         nodes[number] = replace(nodes[number], bh_off=off)
+    before = predecessors(nodes)
     for number in range(len(nodes)):
         if isinstance(nodes[number].instruction, Choose) and (number in first or _turns_back(nodes, number)):
-            nodes[number] = replace(nodes[number], boundary=True)
+            asked = _asked(nodes, before, number)
+            nodes[asked] = replace(nodes[asked], boundary=True)
+    nodes = [replace(n, instruction=Nop()) if _is(n, ASK) else n for n in nodes]
     nodes = _rests(template, nodes)
     kept, _ = simplify(nodes)
     return replace(template, nodes=kept)
@@ -37,13 +44,14 @@ def _at(files: Mapping[str, File], site: Site, message: str, remedy: str) -> Spe
 def _refuse_idle_loops(nodes: list[Node], files: Mapping[str, File]) -> None:
     """Refuse a loop that has no way out and touches no shared memory: no step through it would ever end."""
     for start in range(len(nodes)):
-        number, seen = start, set()
+        number, seen = start, list[int]()
         while len(nodes[number].next) == 1 and not nodes[number].boundary and number not in seen:
-            seen.add(number)
+            seen.append(number)
             number = nodes[number].next[0]
         if number in seen:
+            first = min((nodes[n].site for n in seen[seen.index(number) :]), key=lambda site: (site.line, site.column))
             remedy = "let it read what it waits for, or leave it by `break`"
-            raise _at(files, nodes[start].site, "this loop never ends and touches no shared memory", remedy)
+            raise _at(files, first, "this loop never ends and touches no shared memory", remedy)
 
 
 def _bottom_halves(template: Template, files: Mapping[str, File]) -> list[bool]:
@@ -70,6 +78,14 @@ def _bottom_halves(template: Template, files: Mapping[str, File]) -> list[bool]:
             remedy = "call local_bh_enable()"
             raise _at(files, template.nodes[number].site, "the thread ends with bottom halves off", remedy)
     return [depth.get(number, 0) > 0 for number in range(len(template.nodes))]
+
+
+def _asked(nodes: list[Node], before: list[list[int]], number: int) -> int:
+    """Return where a choice begins: in one step with the look at its budget, which nobody may use up in between."""
+    match [(test, asked) for test in before[number] for asked in before[test]]:
+        case [(_, asked)] if _is(nodes[asked], ASK):
+            return asked
+    return number
 
 
 def _first(nodes: list[Node]) -> list[int]:

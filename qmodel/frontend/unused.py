@@ -27,15 +27,10 @@ def refuse_unused(module: Module, classes: Sequence[ModelClass]) -> None:
 
 
 def _used_names(module: Module) -> set[str]:
-    """Return the names that stand in functions as `m.NAME`, and in declarations as NAME."""
-    used = {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
-    for cls in module.classes.values():
-        for statement in cls.body:
-            parts = statement.decorator_list if isinstance(statement, ast.FunctionDef) else [statement]
-            for node in (n for part in parts for n in ast.walk(part)):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                    used.add(node.id)
-    return used
+    """Return the names that stand somewhere as `m.NAME`, or as NAME: where `m.` is missing, that is told there."""
+    nodes = list(ast.walk(module.tree))
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return used | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def _works_by_itself(owned: Owned, used: set[str]) -> bool:

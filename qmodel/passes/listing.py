@@ -41,6 +41,11 @@ def listing(program: Program, template: Template) -> str:
     return "\n".join(lines)
 
 
+def texts(template: Template, start: int) -> list[str]:
+    """Return the accesses of the step that starts at a node, as they are printed; `…` stands for what is not known."""
+    return _texts(template, _inside(template, start))
+
+
 def _inside(template: Template, start: int) -> list[int]:
     """Return the nodes of a step."""
     found, stack = [start], list(template.nodes[start].next)

@@ -74,7 +74,7 @@ def _prune(program: Program, template: Template) -> Template:
     held_at_end = {n: maybe_held(program, ended)[n] for n in ended.ends}
 
     def check(number: int) -> list[Fail]:
-        locks = sorted(held_at_end.get(number, ()), key=str)
+        locks = sorted({k for lock in held_at_end.get(number, ()) for k in _elements(program, lock)}, key=str)
         found = []
         for lock in locks:
             # A release that others have not seen yet is one.
@@ -85,6 +85,13 @@ def _prune(program: Program, template: Template) -> Template:
     if not any(held_at_end.values()):
         return ended
     return _at_ends(ended, check)
+
+
+def _elements(program: Program, lock: Read) -> list[Read]:
+    """Return the lock itself, or where its index was computed every lock that it may be."""
+    if _fixed(lock.index):
+        return [lock]
+    return [Read(lock.var, Const(i)) for i in range(program.variables[lock.var].size or 1)]
 
 
 def _at_ends(template: Template, check: Callable[[int], list[Fail]]) -> Template:

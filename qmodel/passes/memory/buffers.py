@@ -185,7 +185,7 @@ class Tso(Machine):
                 yes, no = graph.branch(apply("==", location, Const(first + index)), site)
                 graph.ends = yes
                 new = self._apply(place, self.at(KIND, entry) if self.weak else Const(STORE), value, variable.domain)
-                text = (f"store buffer: {name}" + ("" if variable.size is None else f"[{index}]") + " = ",)
+                text = (f"[buffer] {name}" + ("" if variable.size is None else f"[{index}]") + " = ",)
                 label = Label("flush", (*text, Show(place, variable.domain)))
                 graph.emit(Assign(place, new), site, label=label)
                 done += graph.take()
@@ -193,7 +193,7 @@ class Tso(Machine):
         for thread in self.program.threads if self.count >= self.exits else ():
             yes, no = graph.branch(apply("==", location, Const(self.exits + thread.tid)), site)
             graph.ends = yes
-            label = Label("flush", (f"store buffer: CPU{thread.cpu} leaves its RCU section",))
+            label = Label("flush", (f"[buffer] CPU{thread.cpu} leaves its RCU section",))
             pieces = ended(self.program, Const(thread.tid))
             for piece in pieces:
                 assert isinstance(piece, Assign)
