@@ -43,7 +43,7 @@ class Case:
         return "-".join(words)
 
 
-# Small ones: every parameter is at each of its values somewhere, alone or with what matters together with it.
+# Small ones: every parameter differs from its default somewhere, alone or with what matters together with it.
 MODERATE = [
     Case("queued", (1,), busy=1),
     Case("queued", (2,), busy=2, bulk=1),

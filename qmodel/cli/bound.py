@@ -8,10 +8,10 @@ from dataclasses import replace
 import click
 
 from qmodel import __version__
-from qmodel.cli.configurations import WITH_PARAMETERS, chosen, configured, limited, where
+from qmodel.cli.configurations import WITH_PARAMETERS, chosen, configured, limited, searching, where
 from qmodel.cli.errors import Exit, UsageError
 from qmodel.cli.progress import ProgressLine
-from qmodel.cli.running import ENGINES, Configuration, run
+from qmodel.cli.running import Configuration, run
 from qmodel.engines.options import Options
 from qmodel.frontend.diagnostics import did_you_mean
 from qmodel.result import Report, Run, Verdict
@@ -24,7 +24,7 @@ from qmodel.views import json_view
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--measure", "names", multiple=True, metavar="NAME", help="Only this measure; may be repeated.")
 @where
-@click.option("--engine", type=click.Choice(["auto", *ENGINES]), default="auto", show_default=True, help="What searches.")
+@searching
 @limited
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.option("--full", is_flag=True, help="Show every access in pictures.")
@@ -90,7 +90,8 @@ def _measuring(configurations: list[Configuration], names: tuple[str, ...]) -> l
     for name in names:
         if name not in every:
             hint = did_you_mean(name, every, "")
-            raise UsageError(f"{model} has no measure `{name}`; {hint + ' ' if hint else ''}there are: {', '.join(every)}")
+            there = f"there are: {', '.join(every)}"
+            raise UsageError(f"{model} has no measure `{name}`; {hint + ' ' if hint else ''}{there}")
     return [c for c in configurations if set(known[c.variant.name]) & set(names or every)]
 
 

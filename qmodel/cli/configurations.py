@@ -10,7 +10,7 @@ import click
 from qmodel.cli import params as model_params
 from qmodel.cli.check import size
 from qmodel.cli.errors import UsageError
-from qmodel.cli.running import Configuration
+from qmodel.cli.running import ENGINES, Configuration
 from qmodel.cli.specs import choose_variants, find
 from qmodel.frontend.declarations import DEFAULT_SCENARIO, MEMORIES
 
@@ -29,12 +29,21 @@ WITH_PARAMETERS = {
 
 def where(function: F) -> F:
     """Add the options that say from which state and on which machine: --scenario, --memory."""
+    memories = click.Choice(MEMORIES)
     for option in (
-        click.option("--memory", type=click.Choice(MEMORIES), default="sc", show_default=True, help="The memory model."),
-        click.option("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", show_default=True, help="The initial state."),
+        click.option("--memory", type=memories, default="sc", show_default=True, help="The memory model."),
+        click.option(
+            "--scenario", metavar="NAME", default=DEFAULT_SCENARIO, show_default=True, help="Where it starts."
+        ),
     ):
         function = option(function)
     return function
+
+
+def searching(function: F) -> F:
+    """Add the option that says what searches: --engine."""
+    names = click.Choice(["auto", *ENGINES])
+    return click.option("--engine", type=names, default="auto", show_default=True, help="What searches.")(function)
 
 
 def limited(function: F) -> F:
@@ -44,9 +53,7 @@ def limited(function: F) -> F:
         click.option(
             "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="End as inconclusive after so long."
         ),
-        click.option(
-            "--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states."
-        ),
+        click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states."),
     ):
         function = option(function)
     return function

@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from qmodel import __version__
-from qmodel.cli import bench, bound, check, gate, listing, new, replay, show
+from qmodel.cli import bench, bound, check, diff, explore, gate, listing, new, replay, show, simulate
 from qmodel.cli.errors import Exit, UsageError
 from qmodel.frontend.configure import ParameterError
 from qmodel.frontend.diagnostics import SpecError
@@ -27,7 +27,7 @@ def cli() -> None:
 
 for command in (check.check, gate.gate, listing.list_models, show.show, replay.replay, bench.bench):
     cli.add_command(command)
-for command in (bound.bound, new.new):
+for command in (bound.bound, diff.diff, explore.explore, new.new, simulate.simulate):
     cli.add_command(command)
 
 

@@ -15,7 +15,7 @@ from qmodel.cli.errors import Exit, UsageError
 
 _TEMPLATE = files("qmodel.cli") / "template.py.txt"
 _NEXT = """\
-{path} is written: a lost wakeup, in a variant that has it and one that does not.
+{path} has a lost wakeup, in a variant with it and in one without.
 
   qmodel check {shown}
       tries every interleaving of both, and draws the one that breaks the first
@@ -32,7 +32,7 @@ _NEXT = """\
 
 @click.command("new")
 @click.argument("name")
-@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path(), help="Where; the current folder by default.")
+@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path(), help="Where; else right here.")
 def new(name: str, *, folder: Path) -> int:
     """Write NAME.py: a small commented specification that runs.
 
@@ -64,5 +64,7 @@ def class_name(name: str) -> str:
     found = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
     template = _TEMPLATE.read_text(encoding="utf-8")
     if found in lang.__all__ or re.search(rf"^class {found}\(", template, re.MULTILINE):
-        raise UsageError(f"the model would be called {found}, which means something else; write `qmodel new {name}_model`")
+        raise UsageError(
+            f"a model cannot be called {found}, which means something else; write `qmodel new {name}_model`"
+        )
     return found

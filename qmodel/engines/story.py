@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def violated(program: Program, state: State, interpreter: Interpreter, prop: Property) -> str:
-    """Return how a state violates a property: the condition, and what the variables in it are."""
+    """Return how a state violates a property: what the variables in its condition are."""
     values = []
     for name in sorted(reads_of(prop.cond)):
         variable = program.variables[name]
         texts = [value_text(program, variable.domain, v) for v in interpreter.read(state, name)]
-        values.append(f"{name} is {' '.join(texts)}")
-    return f"{expr_text(prop.cond)} does not hold: {', '.join(values)}"
+        values.append(f"{name} is {texts[0] if variable.size is None else '{' + ', '.join(texts) + '}'}")
+    facts = " and ".join(", ".join(values).rsplit(", ", 1)) if values else expr_text(prop.cond) + " does not hold"
+    return f"in the end, {facts}" if prop.kind == "quiescent" else facts
 
 
 def circle(program: Program, waits: Sequence[tuple[int, str]]) -> str:
@@ -52,8 +53,8 @@ def _sentence(text: str) -> str:
 
 def _starts_with_name(text: str) -> bool:
     """Names keep their letters: `a1 reaches the wire`, `qlen == len(child)`."""
-    word = text.split(" ", 1)[0]
-    return any(c.isdigit() or c in "_[]&!=()" for c in word) or word.islower()
+    word = text.split(" ", 1)[0].rstrip(",")
+    return any(c.isdigit() or c in "_[]&!=()" for c in word) or (word.islower() and " is " in text[: len(word) + 4])
 
 
 def _answers(trace: Trace) -> list[str]:

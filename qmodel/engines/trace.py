@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from qmodel.engines import story
+from qmodel.engines import quiet, story
 from qmodel.ir.expr import Read, reads_of
 from qmodel.ir.text import thread_text, value_text
 from qmodel.result import Change, Event, Step, ThreadInfo, Trace
@@ -99,7 +99,9 @@ class TraceWriter:
             message = self._reached(state, target)
         if target.property == "deadlock":
             steps = self._with_waits(steps, state)
-        trace = Trace(self._hushed(steps, target), switches(steps, self.program.buffers), self._initial(initial), ())
+        begun = self._initial(initial)
+        shown = quiet.hush(self.program, dict(begun), steps, target.property or target.measure)
+        trace = Trace(shown, switches(steps, self.program.buffers), begun, ())
         return replace(trace, story=story.tell(self.program, trace, target.property, message))
 
     def _reached(self, state: State, target: Target) -> str:
@@ -162,38 +164,6 @@ class TraceWriter:
         writing = access.name not in _READING
         return visible, tuple(n for n in visible if writing or n in changed)
 
-    def _hushed(self, steps: Sequence[Step], target: Target) -> tuple[Step, ...]:
-        """Mark what a short picture can leave out.
-
-        A read of what nobody else has written tells nothing, nor does lock-protected counting that the property does
-        not read.
-        """
-        read = self._property_reads(target)
-        writer: dict[str, int] = {}
-
-        def hush(event: Event) -> Event:
-            touched = event.writes or event.reads
-            counting = all(self._counts(name) and name not in read for name in touched)
-            unmoved = all(writer.get(name, event.thread) == event.thread and name not in read for name in event.reads)
-            quiet = (event.kind in {"load", "store"} and counting) or (event.kind == "load" and unmoved)
-            writer.update(dict.fromkeys((c.name.partition("[")[0] for c in event.changes), event.thread))
-            return replace(event, quiet=event.quiet or (quiet and bool(touched)))
-
-        return tuple(replace(step, events=tuple(hush(e) for e in step.events)) for step in steps)
-
-    def _counts(self, name: str) -> bool:
-        variable = self.program.variables.get(name)
-        return variable is not None and variable.guard is not None and variable.domain.kind == "int"
-
-    def _property_reads(self, target: Target) -> set[str]:
-        for prop in self.program.properties:
-            if prop.name == target.property:
-                return reads_of(prop.cond)
-        for measure in self.program.measures:
-            if measure.name == target.measure:
-                return reads_of(measure.value)
-        return set()
-
     def _changes(self, before: tuple[tuple[int, ...], ...], after: tuple[tuple[int, ...], ...]) -> tuple[Change, ...]:
         found = []
         for name, variable in self._visible:
@@ -217,6 +187,8 @@ class TraceWriter:
         """Add to the last step the access that fails, unless it is the one that was printed last."""
         nodes = self.program.template_of(step.thread).nodes
         node = nodes[failure.node]
+        if not failure.fatal and failure.property != "no-leak":
+            return step  # the last access is what goes wrong
         if outcome.occurrences and nodes[outcome.occurrences[-1].node].site == node.site:
             return step
         site = node.site

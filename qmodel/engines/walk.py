@@ -25,7 +25,7 @@ class Option:
 
 
 class Walk:
-    """A way from the initial state on, one step longer or shorter at a time. Raises SetupError where it cannot start."""
+    """A way from the initial state on. Raises SetupError where the scenario violates a property by itself."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

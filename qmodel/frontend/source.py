@@ -284,7 +284,8 @@ def _own_members(module: Module, node: ast.ClassDef) -> dict[str, Owned]:
             raise module.file.error(statement, f"`{name}` is declared twice", "give one of them another name")
         if name in RESERVED:
             remedy = "give it another name"
-            raise module.file.error(statement, f"`{name}` is {RESERVED[name]} in every model", remedy)
+            message = f"`{name}` belongs to every model: {RESERVED[name]}"
+            raise module.file.error(statement, message, remedy)
         own[name] = Owned(value, module, node.name)
     return own
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from qmodel.frontend.diagnostics import Diagnostic, SpecError, did_you_mean
 from qmodel.frontend.source import RESERVED, ModelClass, Module, Owned
@@ -21,7 +22,7 @@ def refuse_unused(module: Module, classes: Sequence[ModelClass]) -> None:
             owned = cls.members[name]
             if name in used or name in cls.overriding or _works_by_itself(owned, used):
                 continue
-            found += _unused(cls, name, owned).diagnostics
+            found += _unused(cls, name, owned, used - set(cls.members)).diagnostics
     if found:
         raise SpecError(sorted(found, key=lambda d: d.line))
 
@@ -43,11 +44,15 @@ def _works_by_itself(owned: Owned, used: set[str]) -> bool:
     return False
 
 
-def _unused(cls: ModelClass, name: str, owned: Owned) -> SpecError:
+def _unused(cls: ModelClass, name: str, owned: Owned, elsewhere: set[str]) -> SpecError:
+    """Return the error on a name that is not used; elsewhere: names that are used and not declared."""
     error = owned.module.file.error
+    meant = get_close_matches(name, elsewhere, n=1)
     if not isinstance(owned.node, ast.FunctionDef):
-        return error(owned.node, f"`{name}` is never used", f"write m.{name} where it belongs, or remove it")
+        remedy = f"is it meant by `m.{meant[0]}`?" if meant else f"write m.{name} where it belongs, or remove it"
+        return error(owned.node, f"`{name}` is never used", remedy)
     functions = [n for n, m in cls.members.items() if isinstance(m.node, ast.FunctionDef) and n not in cls.own]
     otherwise = f"call it: m.{name}(…)" if not owned.node.decorator_list else f"raise it: raise_softirq(m.{name})"
     what = "overrides nothing, and nothing calls it" if cls.bases else "is never called"
-    return error(owned.node, f"`{name}` {what}", did_you_mean(name, functions, otherwise))
+    remedy = f"is it meant by `m.{meant[0]}`?" if meant else did_you_mean(name, functions, otherwise)
+    return error(owned.node, f"`{name}` {what}", remedy)

@@ -61,11 +61,12 @@ def arrange(trace: Trace, threads: tuple[ThreadInfo, ...], remark: str, *, full:
         thread = threads[event.thread]
         lane = lanes.setdefault(number, _first_in_lane(event, thread))
         if is_shown:
-            if lane.now != event.thread and not _enters(event):
+            if lane.now != event.thread and not _enters(event) and event.kind != "flush":
                 rows.append(Row(number, _switch(thread, back=event.thread in lane.seen)))
             joins = not full and position != final and last is not None and _join(last, event)
             rows.append(_row(number, event, remark if position == final else "", joins=joins))
-            lane.now = event.thread
+            if event.kind != "flush":  # the CPU's buffer acts beside its threads
+                lane.now = event.thread
             last = event
         lane.seen.add(event.thread)
     return Picture(tuple(lanes[number].head for number in sorted(lanes)), tuple(rows), shown.count(False))

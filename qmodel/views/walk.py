@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HELP = """\
-  1, 2, 3 …  take the step with this number; several are taken one after another
-  b          back: take the last step back
-  r          restart from the initial state
-  p          properties: what each is here, and what was violated on the way
-  s FILE     save the way as a counterexample, where a property is violated
-  ?          this help
-  q          quit, as does the end of the input; an empty line shows the page again"""
+  NUMBER  take this step; several numbers are taken one after another
+  b       back: undo the last step
+  r       restart from the initial state
+  p       properties: what each is here, and what was violated on the way
+  s FILE  save the way as a counterexample, where a property is violated
+  ?       this help
+  q       quit, as at the end of the input; an empty line shows the page again
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,9 @@ def page(page: Page, width: int) -> str:
     """Return the page of a state."""
     head = f"{page.title}: {count(page.steps, 'step')} taken"
     lines = paragraph(f"{head}; the last: {page.last}" if page.last else head, width, "    ", "")
-    lines += ["", *_values(page.values, width), ""]
-    for lane in page.lanes:
-        lines += _lane(lane, width)
+    lines += ["", *_values(page.values, width)]
+    if page.lanes:
+        lines += ["", *(line for lane in page.lanes for line in _lane(lane, width))]
     for name, message in page.violations:
         lines += ["", *paragraph(f"violates {name}: {message}", width, "    ", "*** ")]
     if page.end:

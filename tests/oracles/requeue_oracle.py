@@ -124,8 +124,8 @@ class Call(StrEnum):
     """By which call a thread came to code that is called from several places."""
 
     NONE = "none"
-    DIRECT = "sch_direct_xmit() of __dev_xmit_skb(), with the packet that bypasses the queue"
-    BYPASS = "__qdisc_run() or qdisc_run_end() of __dev_xmit_skb(), behind the packet that bypassed the queue"
+    DIRECT = "sch_direct_xmit() of a bypass, with the packet that bypasses the queue"
+    BYPASS = "__qdisc_run() or qdisc_run_end() of a bypass, behind that packet"
     RUN = "qdisc_run()"
 
 
@@ -238,7 +238,7 @@ def after_a_packet(config: Config, s: State, me: Thread) -> Iterator[tuple[State
 
 
 def back_from_direct(me: Thread, at: At) -> Thread:
-    """Return from sch_direct_xmit(): to __dev_xmit_skb() with the packet that bypassed, else to the loop around it."""
+    """Return from sch_direct_xmit(): to the bypass with the packet that bypassed, else to the loop around it."""
     return me._replace(at=at, call=Call.BYPASS if me.call is Call.DIRECT else me.call)
 
 

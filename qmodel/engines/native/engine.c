@@ -202,12 +202,6 @@ static int push(struct qm_engine *e, struct list *list, uint32_t number)
 	return 1;
 }
 
-static void empty(struct qm_engine *e, struct list *list)
-{
-	drop(e, list->at, list->room * sizeof(*list->at));
-	memset(list, 0, sizeof(*list));
-}
-
 /* --- states -------------------------------------------------------------------------------------------------------- */
 
 static inline qm_state *state_at(const struct qm_engine *e, uint32_t number)
@@ -929,7 +923,7 @@ static const qm_sink *take_step(struct qm_engine *e, uint32_t state, uint32_t th
 }
 
 /* The switches that are left after a step to a state at a depth, or NONE where that is on no shortest way. */
-static uint32_t cost_of(struct qm_engine *e, const struct sweep *sweep, uint32_t depth, uint32_t state, int last)
+static uint32_t cost_of(const struct sweep *sweep, uint32_t depth, uint32_t state, int last)
 {
 	const struct list *goals = &sweep->goal->states;
 	const struct record *record;
@@ -963,7 +957,9 @@ static uint32_t cost_with(struct qm_engine *e, const struct sweep *sweep, uint32
 	if (depth + 1 == sweep->goal->length && has_step(sweep->goal, state, thread))
 		least = 0;
 	for (size_t i = 0; i < out->count; i++) {
-		cost = cost_of(e, sweep, depth + 1, find(e, &out->to[i], hash_of(&out->to[i])), buffer ? last : (int)thread);
+		uint32_t to = find(e, &out->to[i], hash_of(&out->to[i]));
+
+		cost = cost_of(sweep, depth + 1, to, buffer ? last : (int)thread);
 		if (cost < least)
 			least = cost;
 	}
@@ -1003,7 +999,7 @@ API int64_t qm_walk(struct qm_engine *e, uint32_t number, qm_state *states, int3
 		uint32_t cheapest = NONE, mover = THREADS, cost, rest, reached = NONE, from = NONE;
 
 		for (size_t i = begin; i < end; i++) {
-			cost = cost_of(e, sweep, depth, e->trail.at[i], last);
+			cost = cost_of(sweep, depth, e->trail.at[i], last);
 			if (cost < cheapest)
 				cheapest = cost;
 		}
@@ -1029,7 +1025,7 @@ API int64_t qm_walk(struct qm_engine *e, uint32_t number, qm_state *states, int3
 				uint32_t to = find(e, &out->to[k], hash_of(&out->to[k]));
 				uint32_t *seen;
 
-				if (cost_of(e, sweep, depth + 1, to, last) != rest)
+				if (cost_of(sweep, depth + 1, to, last) != rest)
 					continue;
 				seen = &sweep->here[to - first_of(e, depth + 1)];
 				if (depth + 1 == goal->length) {

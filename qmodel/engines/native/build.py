@@ -1,0 +1,156 @@
+"""Compiling C to a shared library, once: libraries are kept in the user's cache, named by what they were made from.
+
+What is loaded runs with the user's rights. The cache is therefore used only where nobody else can write: every directory
+on the way to it belongs to the user or to root, and neither it nor a library in it may be written by a group or by all.
+Where that is not so, a library is made in a new private directory and forgotten afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+KEPT = 200
+"""Libraries that are kept, the last used."""
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class BuildError(Exception):
+    """A library that could not be made: why, for a person."""
+
+
+def compiler() -> str | None:
+    """Return the path of the system's C compiler, or None where there is none."""
+    return shutil.which("cc")
+
+
+def load(name: str, source: str | Path, flags: Sequence[str] = ()) -> ctypes.CDLL:
+    """Return the library of a source: a text, or a file that need not be copied. Raises BuildError."""
+    path = compiler()
+    if path is None:
+        raise BuildError("there is no C compiler: no `cc` on the PATH")
+    text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+    command = (path, *flags, "-shared", "-fPIC")
+    parts = (_identity(path, os.stat(path).st_mtime_ns), *command[1:], *_headers(), text)
+    content = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return _load(f"{name}-{content[:40]}.so", text, command)
+
+
+def here() -> Path:
+    """Return the directory of the C files that come with the package."""
+    return Path(__file__).parent
+
+
+@cache
+def _identity(path: str, changed: int) -> str:
+    """Return what tells one compiler and machine from another."""
+    del changed
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return f"{path} {done.stdout} {platform.machine()} {platform.system()}"
+
+
+@cache
+def _headers() -> tuple[str, ...]:
+    return tuple(p.read_text(encoding="utf-8") for p in sorted(here().glob("*.h")))
+
+
+@cache
+def _load(file: str, text: str, command: tuple[str, ...]) -> ctypes.CDLL:
+    directory = cache_directory()
+    if directory is not None:
+        with suppress(OSError):  # a cache that is full, or on a disk from which nothing may be run
+            return _from_cache(directory, file, text, command)
+    with tempfile.TemporaryDirectory(prefix="qmodel-") as private:
+        made = _compile(Path(private), text, command)
+        try:
+            return ctypes.CDLL(str(made))
+        except OSError as error:
+            raise BuildError(f"what `{command[0]}` made cannot be loaded: {error}") from None
+
+
+def _from_cache(directory: Path, file: str, text: str, command: tuple[str, ...]) -> ctypes.CDLL:
+    """Return a library from the cache, and put it there first where it is not. Raises BuildError, OSError."""
+    kept = directory / file
+    if _is_own(kept, stat.S_ISREG):
+        with suppress(OSError):  # damaged: it is made again
+            library = ctypes.CDLL(str(kept))
+            os.utime(kept)
+            return library
+    private = Path(tempfile.mkdtemp(prefix="making-", dir=directory))
+    try:
+        made = _compile(private, text, command)
+        made.chmod(0o700)
+        # Whoever makes the same library at the same time puts the same in its place.
+        made.replace(kept)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    _forget(directory)
+    return ctypes.CDLL(str(kept))
+
+
+def _compile(directory: Path, text: str, command: tuple[str, ...]) -> Path:
+    """Compile in a directory that nobody else can write to. Raises BuildError."""
+    source, made = directory / "unit.c", directory / "unit.so"
+    source.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [*command, "-I", str(here()), "-o", str(made), str(source)], capture_output=True, text=True, check=False
+    )
+    if done.returncode or not made.is_file():
+        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        raise BuildError(f"`{command[0]}` fails: {errors[0] if errors else f'exit code {done.returncode}'}")
+    return made
+
+
+# --- the cache --------------------------------------------------------------------------------------------------------
+
+
+def cache_directory() -> Path | None:
+    """Return the directory of the cache, made where it was not there; None where it is not safe to use."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+        path = base.resolve() / "qmodel" / "native"
+        missing = [p for p in (path, *path.parents) if not p.exists()]
+        if not all(_is_safe(p) for p in path.parents if p not in missing):
+            return None
+        for directory in reversed(missing):
+            directory.mkdir(mode=0o700, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    own = all(_is_own(p, stat.S_ISDIR) for p in (path, path.parent))
+    return path if own and all(_is_safe(p) for p in path.parents) else None
+
+
+def _is_own(path: Path, is_kind: object) -> bool:
+    """Tell whether a path is what it should be, no link, the user's own, and closed to others."""
+    assert callable(is_kind)
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return bool(is_kind(found.st_mode)) and found.st_uid == os.geteuid() and not found.st_mode & _OTHERS
+
+
+def _is_safe(path: Path) -> bool:
+    """Tell whether nobody else can exchange what is in a directory that the user or root owns."""
+    found = path.lstat()
+    closed = not found.st_mode & _OTHERS or found.st_mode & stat.S_ISVTX
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in {0, os.geteuid()} and bool(closed)
+
+
+def _forget(directory: Path) -> None:
+    """Remove the libraries that were not used for the longest time."""
+    with suppress(OSError):
+        found = sorted(directory.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
+        for path in found[KEPT:]:
+            path.unlink()
