@@ -35,6 +35,7 @@ from qmodel.lang import (
     local_bh_enable,
     quiescent,
     raise_softirq,
+    scenario,
     set_bit,
     skb_queue_empty,
     skb_queue_empty_lockless,
@@ -226,6 +227,14 @@ class Nolock(Model):
     def nothing_is_left_behind(m):
         """When everything has come to rest no packet waits for a next one to push it."""
         return skb_queue_empty(m.gso_skb) and all(m.ring[i] is None for i in range(len(m.ring)))
+
+
+    @scenario("requeued", cpus=1, packets=1)
+    def a0_a1_are_requeued(m):
+        """a0 and a1 were refused before, and MISSED says so; CPU0 sends a2."""
+        __skb_queue_tail(m.gso_skb, m.parked(0))
+        __skb_queue_tail(m.gso_skb, m.parked(0))
+        set_bit(QdiscState.MISSED, m.state)
 
 
 class NoExclusion(Nolock):
@@ -426,7 +435,25 @@ class Current(Bypass):
         Holds(packets=(1, 2), memory=("sc", "tso")),
         Refutes("stuck", packets=(1, 2), memory="weak"),
         Holds(packets=(2, 1), memory=("sc", "tso")),
+        Holds(scenario="requeued", busy=1, memory=("sc", "tso", "weak")),
+        Holds(cpus=1, busy=2, wakes=3, memory=("sc", "tso", "weak")),
+        Holds(cpus=1, busy=2, stop=True, wakes=3, memory=("sc", "tso")),
+        Refutes("stuck", cpus=1, busy=1, stop=True, wakes=1, memory="weak"),
     ]
+
+
+class CurrentTail(Current):
+    """The same, with a refused packet put behind those that were refused before, as up to October 2026."""
+
+    kernel = Kernel("9540d977618c", since="4.16", until="6.12.116", source="net/sched/sch_generic.c")
+
+    def dev_requeue_skb(m, skb):
+        spin_lock(m.q_lock)
+        __skb_queue_tail(m.gso_skb, skb)
+        spin_unlock(m.q_lock)
+        m.after_requeue()
+
+    expect = [Refutes("order", scenario="requeued", busy=1)]
 
 
 class CurrentBarrier(Current):
@@ -439,6 +466,7 @@ class CurrentBarrier(Current):
 
     expect = [
         Holds(packets=(1, 2), memory=("sc", "tso", "weak")),
+        Holds(cpus=1, busy=1, stop=True, wakes=1, memory="weak"),
     ]
 
 
