@@ -116,12 +116,25 @@ class ThreadInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A step of the specification: where it stands, and whether it was ever taken in the run."""
+
+    file: str
+    line: int
+    column: int
+    function: str
+    source: str
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What an engine found out about one configuration, before anyone compares it with an expectation.
 
     complete: the whole state space was visited. why: what ended an incomplete run. seconds: of search and traces.
     bytes_per_state: peak memory of the search structures divided by states, or None where it was not measured.
-    buffer_full: how many steps could not be followed because a store buffer had no room left.
+    buffer_full: how many steps could not be followed because a store buffer had no room left. places: every step of
+    the specification, where the engine counts which were taken.
     """
 
     engine: str
@@ -140,6 +153,7 @@ class Outcome:
     properties: tuple[PropertyResult, ...]
     measures: tuple[MeasureResult, ...]
     buffer_full: int = 0
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

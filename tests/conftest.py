@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def check_source(tmp_path: Path) -> Callable[..., Outcome]:
-    """Return a function that writes a specification and searches it: check_source(text, variant, scenario, **params)."""
+    """Return a function from the text of a specification, a variant, a scenario and parameters to what comes out."""
 
     def check(source: str, variant: str | None = None, scenario: str = "default", **params: int) -> Outcome:
         path = tmp_path / "spec.py"
         path.write_text(source, encoding="utf-8")
-        return check_file(path, variant, scenario, **params)
+        return check_file(path, variant, scenario, "sc", **params)
 
     return check

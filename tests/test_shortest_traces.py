@@ -6,7 +6,6 @@ The search here goes forwards and keeps whole ways, where the engine goes backwa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,3 +174,83 @@ def traces(program: Program) -> dict[str, tuple[int, Way]]:
         assert trace is not None
         found[name] = (len(trace.steps), (trace.switches, tuple(step.thread for step in trace.steps)))
     return found
+
+
+# --- tests --------------------------------------------------------------------------------------------------------
+
+
+GOALS = {"never", "deadlock", "check", "domain", "most"}
+
+
+def compare(directory: Path, numbers: range, threads: int, memory: str) -> None:
+    """Compare the traces of some generated models, and make sure that there is a trace to every kind of goal."""
+    expected, actual = {}, {}
+    for number in numbers:
+        path = directory / f"generated{number}.py"
+        path.write_text(generated(number, threads), encoding="utf-8")
+        program = program_of(path, memory=memory)
+        expected[number], actual[number] = ways(program), traces(program)
+    assert expected == actual
+    assert GOALS == {name for found in expected.values() for name in found}
+
+
+def test_trace_is_the_least_of_all_ways(tmp_path: Path) -> None:
+    """A trace has the fewest steps, of these the fewest switches, of these the smallest sequence of threads."""
+    compare(tmp_path, range(0, 10**4, 331), 2, "sc")
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_trace_of_three_threads_is_the_least_of_all_ways(tmp_path: Path) -> None:
+    """The same where three threads, and a softirq for each, take turns."""
+    compare(tmp_path, range(0, 10**6, 52361), 3, "sc")
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("memory", ["tso", "weak"])
+def test_commits_are_no_switches(memory: str, tmp_path: Path) -> None:
+    """A commit of a store buffer is a step of a trace, and no switch, however many of them lie between two others."""
+    compare(tmp_path, range(0, 10**4, 1013), 2, memory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("threads", "numbers", "memory"),
+    [
+        (2, range(1, 10**4, 23), "sc"),
+        (3, range(1, 10**6, 5003), "sc"),
+        (2, range(1, 10**4, 97), "tso"),
+        (2, range(1, 10**4, 211), "weak"),
+    ],
+)
+def test_trace_is_the_least_of_all_ways_in_many_models(
+    threads: int, numbers: range, memory: str, tmp_path: Path
+) -> None:
+    """The same in models enough that each statement meets each other one."""
+    compare(tmp_path, numbers, threads, memory)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "scenario"),
+    [
+        ("abba", "abba", "default"),
+        ("buffer", "look-once", "default"),
+        ("buffer", "keep-lock", "default"),
+        ("peterson", "no-turn", "default"),
+        ("peterson", "test-first", "default"),
+        ("peterson", "turn-first", "default"),
+        ("philosophers", "left-first", "default"),
+        ("readers_writers", "wait-before-lock", "default"),
+        ("readers_writers", "leave-by-load-store", "default"),
+        ("softirq_lock", "enable-too-early", "default"),
+        ("ticket", "load-store", "default"),
+        ("treiber", "plain", "ab"),
+    ],
+)
+def test_trace_of_a_classic_is_the_least_of_all_ways(name: str, variant: str, scenario: str) -> None:
+    """The same in programs that people write."""
+    program = program_of(classic(name), variant, scenario)
+    expected = ways(program)
+    assert expected == traces(program)
+    assert expected

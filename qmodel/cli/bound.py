@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +12,16 @@ from qmodel import __version__
 from qmodel.cli.configurations import WITH_PARAMETERS, chosen, configured, limited, searching, where
 from qmodel.cli.errors import Exit, UsageError
 from qmodel.cli.progress import ProgressLine
-from qmodel.cli.running import Configuration, run
+from qmodel.cli.running import run
 from qmodel.engines.options import Options
+from qmodel.frontend.declarations import name_argument
 from qmodel.frontend.diagnostics import did_you_mean
 from qmodel.result import Report, Run, Verdict
 from qmodel.views import bound as view
 from qmodel.views import json_view
+
+if TYPE_CHECKING:
+    from qmodel.frontend.declarations import Spec, Variant
 
 
 @click.command("bound", context_settings=WITH_PARAMETERS)
@@ -52,9 +57,7 @@ def bound(
 
     Exit code: 0 every maximum is exact, 3 some is a lower bound ("at least").
     """
-    configurations = configured(context, chosen(context, model, variants), scenario, memory)
-    configurations = _measuring(configurations, names)
-    unseen: list[str] = []
+    configurations = configured(context, _measuring(chosen(context, model, variants), names), scenario, memory)
     runs: list[Run] = []
     with ProgressLine() as line:
         options = Options(max_states, timeout, max_memory, progress=line if line.active else None)
@@ -62,7 +65,6 @@ def bound(
             line.title = f"{configuration.spec.model} {configuration.variant.name}"
             found = run(configuration, "python" if engine == "auto" else engine, options)
             runs.append(_of_measures(found, names, configuration.command("bound")))
-            unseen += [f"{configuration.variant.name}: {name}" for name in _unseen(configuration, runs[-1], names)]
             if found.outcome.interrupted:
                 break
     if as_json:
@@ -72,16 +74,14 @@ def bound(
         click.echo(view.report(runs, width=width, full=full), nl=False)
     if any(run.outcome.interrupted for run in runs):
         return Exit.INTERRUPTED
-    for name in unseen:
-        click.echo(f"qmodel: {name} has no value: a lock that guards what it reads is held in every state", err=True)
-    return Exit.AS_EXPECTED if all(run.outcome.complete for run in runs) and not unseen else Exit.INCONCLUSIVE
+    return Exit.AS_EXPECTED if all(run.outcome.complete for run in runs) else Exit.INCONCLUSIVE
 
 
-def _measuring(configurations: list[Configuration], names: tuple[str, ...]) -> list[Configuration]:
-    """Return the configurations that have a measure, one of these names where some are given. Raises UsageError."""
-    known = {c.variant.name: [m.name for m in c.program().measures] for c in configurations}
+def _measuring(variants: list[tuple[Spec, Variant]], names: tuple[str, ...]) -> list[tuple[Spec, Variant]]:
+    """Return the variants that have a measure, one of these names where some are given. Raises UsageError."""
+    known = {v.name: [name_argument(d) for d in v.decorated if d.decorator == "measure"] for _, v in variants}
     every = list(dict.fromkeys(name for measures in known.values() for name in measures))
-    model = configurations[0].spec.model
+    model = variants[0][0].model
     if not every:
         raise UsageError(
             f"{model} has no measure; add one to the model: a function that is one `return` of a number, "
@@ -92,7 +92,7 @@ def _measuring(configurations: list[Configuration], names: tuple[str, ...]) -> l
             hint = did_you_mean(name, every, "")
             there = f"there are: {', '.join(every)}"
             raise UsageError(f"{model} has no measure `{name}`; {hint + ' ' if hint else ''}{there}")
-    return [c for c in configurations if set(known[c.variant.name]) & set(names or every)]
+    return [(spec, v) for spec, v in variants if set(known[v.name]) & set(names or every)]
 
 
 def _of_measures(found: Run, names: tuple[str, ...], command: str) -> Run:
@@ -107,10 +107,3 @@ def _of_measures(found: Run, names: tuple[str, ...], command: str) -> Run:
     complete = outcome.complete and open_ is None
     why = outcome.why or (open_.why if open_ else "")
     return replace(found, command=command, outcome=replace(outcome, complete=complete, why=why, measures=measures))
-
-
-def _unseen(configuration: Configuration, found: Run, names: tuple[str, ...]) -> list[str]:
-    """Return the measures that were asked for and that no state gave a value."""
-    known = {measure.name for measure in found.outcome.measures}
-    asked = [m.name for m in configuration.program().measures if not names or m.name in names]
-    return [name for name in asked if name not in known]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel import __version__
-from qmodel.cli import params as model_params
-from qmodel.cli.errors import UsageError
+from qmodel.cli.configurations import SECONDS, WITH_PARAMETERS, chosen, configured, size
+from qmodel.cli.errors import Exit, UsageError
 from qmodel.cli.expectations import exit_code
 from qmodel.cli.progress import ProgressLine
-from qmodel.cli.running import ENGINES, Configuration, run
-from qmodel.cli.specs import choose_variants, find
+from qmodel.cli.running import ENGINES, run
 from qmodel.engines.options import Options
 from qmodel.frontend.declarations import DEFAULT_SCENARIO, MEMORIES
 from qmodel.result import Report, Run
@@ -24,22 +22,7 @@ from qmodel.views import json_view, kernel, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
-
-
-def size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    """Read a size in bytes: `512M`, `4G`."""
-    if value is None:
-        return None
-    found = _SIZE.fullmatch(value.strip())
-    if not found:
-        raise click.BadParameter(f"{value} is no size; write 512M or 4G")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
-
-
-@click.command(
-    "check", context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["-h", "--help"]}
-)
+@click.command("check", context_settings=WITH_PARAMETERS)
 @click.argument("model")
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", show_default=True, help="The initial state.")
@@ -48,7 +31,7 @@ def size(_context: click.Context, _parameter: click.Parameter, value: str | None
 @click.option("--no-reduction", is_flag=True, help="One access, one step: the reference. There is no other mode yet.")
 @click.option("--stop-first", is_flag=True, help="End at the depth of the first violation.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="End as inconclusive after so long.")
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="End as inconclusive after so long.")
 @click.option("--max-memory", callback=size, metavar="SIZE", help="End as inconclusive at this size (4G) of the process.")
 @click.option("--format", "form", type=click.Choice(["text", "kernel", "json"]), default="text", show_default=True, help="The report.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -78,27 +61,23 @@ def check(
     --packets 2,1 --stop; `qmodel show MODEL` lists them.
     """
     del no_reduction  # the only mode that there is
-    chosen = choose_variants(find(model), variants)
-    reserved = [option for p in check.params for option in p.opts if option.startswith("--")]
-    given = model_params.parse(context.args, [variant for _, variant in chosen], reserved)
-    configurations = []
-    for spec, variant in chosen:
-        if scenario not in variant.scenarios:
-            known = ", ".join(variant.scenarios)
-            raise UsageError(f"{variant.model} has no scenario `{scenario}`; it has: {known}")
-        configurations.append(Configuration(spec, variant, scenario, memory, given))
-    for configuration in configurations:
-        configuration.program()  # mistakes in any variant are told before the first search
+    if as_json and form == "kernel":
+        raise UsageError("--json is --format json, and the command has --format kernel as well; choose one")
+    configurations = configured(context, chosen(context, model, variants), scenario, memory)
     runs: list[Run] = []
+    interrupted = False
     with ProgressLine() as line:
         options = Options(max_states, timeout, max_memory, stop_first, line if line.active else None)
-        for configuration in configurations:
-            line.title = f"{configuration.spec.model} {configuration.variant.name}"
-            runs.append(run(configuration, "python" if engine == "auto" else engine, options))
-            if runs[-1].outcome.interrupted:
-                break
+        try:
+            for configuration in configurations:
+                line.title = f"{configuration.spec.model} {configuration.variant.name}"
+                runs.append(run(configuration, "python" if engine == "auto" else engine, options))
+                if runs[-1].outcome.interrupted:
+                    break
+        except KeyboardInterrupt:  # between searches, or while a trace is written
+            interrupted = True
     click.echo(rendered(runs, "json" if as_json else form, full=full), nl=False)
-    return exit_code(runs)
+    return Exit.INTERRUPTED if interrupted else exit_code(runs)
 
 
 def rendered(runs: Sequence[Run], form: str, *, full: bool = False, pictures: bool = True) -> str:

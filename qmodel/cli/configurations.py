@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from qmodel.cli import params as model_params
-from qmodel.cli.check import size
 from qmodel.cli.errors import UsageError
 from qmodel.cli.running import ENGINES, Configuration
 from qmodel.cli.specs import choose_variants, find
 from qmodel.frontend.declarations import DEFAULT_SCENARIO, MEMORIES
+from qmodel.frontend.diagnostics import SpecError
 
 if TYPE_CHECKING:
     from qmodel.frontend.declarations import Spec, Variant
+    from qmodel.frontend.diagnostics import Diagnostic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +28,32 @@ WITH_PARAMETERS = {
     "help_option_names": ["-h", "--help"],
 }
 """Settings of a command that leaves the parameters of the model to `parse`."""
+
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)i?B?", re.IGNORECASE | re.ASCII)
+
+
+def size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    """Read a size in bytes: `512M`, `4G`."""
+    if value is None:
+        return None
+    found = _SIZE.fullmatch(value.strip())
+    if not found:
+        raise click.BadParameter(f"{value} is no size; write 512M or 4G")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+
+
+class _Seconds(click.FloatRange):
+    """A number of seconds, at least 0; what is no number (nan) would never be reached."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value} is no number of seconds", param, ctx)
+        return number
+
+
+SECONDS = _Seconds(min=0)
 
 
 def where(function: F) -> F:
@@ -51,7 +80,7 @@ def limited(function: F) -> F:
     for option in (
         click.option("--max-memory", callback=size, metavar="SIZE", help="End as inconclusive at this size (4G)."),
         click.option(
-            "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="End as inconclusive after so long."
+            "--timeout", type=SECONDS, metavar="SECONDS", help="End as inconclusive after so long."
         ),
         click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states."),
     ):
@@ -83,6 +112,17 @@ def configured(
             raise UsageError(f"{variant.model} has no scenario `{scenario}`; it has: {known}")
         own = {name: value for name, value in given.items() if name in variant.params}
         found.append(Configuration(spec, variant, scenario, memory, own))
-    for configuration in found:
-        configuration.program()
+    refuse_mistakes(found)
     return found
+
+
+def refuse_mistakes(configurations: Iterable[Configuration]) -> None:
+    """Raise SpecError with every mistake in any of them, ParameterError."""
+    mistakes: dict[Diagnostic, None] = {}
+    for configuration in configurations:
+        try:
+            configuration.program()
+        except SpecError as error:
+            mistakes |= dict.fromkeys(error.diagnostics)
+    if mistakes:
+        raise SpecError(mistakes)

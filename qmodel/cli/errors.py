@@ -13,6 +13,8 @@ class Exit(IntEnum):
     USAGE = 2
     INCONCLUSIVE = 3
     INTERRUPTED = 130
+    UNREAD = 141
+    """Whoever read the report has left before its end, as `| head` does: what a shell gives for SIGPIPE."""
 
 
 class UsageError(Exception):

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from qmodel.cli.check import rendered
+from qmodel.cli.configurations import refuse_mistakes
+from qmodel.cli.errors import Exit
 from qmodel.cli.expectations import exit_code
 from qmodel.cli.progress import ProgressLine
 from qmodel.cli.running import Configuration, run, text_of
 from qmodel.cli.specs import find, shipped_names
 from qmodel.engines.options import Options
-from qmodel.frontend.configure import parameters
 from qmodel.frontend.declarations import DEFAULT_SCENARIO
 from qmodel.result import Run, Verdict
 from qmodel.views import counterexample, kernel
@@ -38,20 +39,27 @@ def gate(models: tuple[str, ...], *, as_json: bool, update: bool, folder: Path) 
     Succeeds where every fixed variant is proved and every buggy one refuted.
     """
     configurations = [c for name in models or tuple(shipped_names()) for c in expectations(find(name))]
-    runs: list[Run] = []
+    refuse_mistakes({(c.variant.cls.name, c.scenario, c.spec.shown): c for c in configurations}.values())
+    done: list[tuple[Configuration, Run]] = []
+    interrupted = False
     with ProgressLine() as line:
         options = Options(progress=line if line.active else None)
-        for number, configuration in enumerate(configurations):
-            line.title = f"{number + 1}/{len(configurations)} {configuration.spec.model} {configuration.variant.name}"
-            runs.append(run(configuration, "python", options))
-            if runs[-1].outcome.interrupted:
-                break
+        try:
+            for number, configuration in enumerate(configurations):
+                place = f"{number + 1}/{len(configurations)}"
+                line.title = f"{place} {configuration.spec.model} {configuration.variant.name}"
+                done.append((configuration, run(configuration, "python", options)))
+                if done[-1][1].outcome.interrupted:
+                    break
+        except KeyboardInterrupt:  # between searches, or while a trace is written
+            interrupted = True
+    runs = [result for _, result in done]
+    click.echo(rendered(runs, "json" if as_json else "text", pictures=False), nl=False)
     if update:
-        for path, content in counterexamples(runs, folder):
+        for path, content in counterexamples(done, folder):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
-    click.echo(rendered(runs, "json" if as_json else "text", pictures=False), nl=False)
-    return exit_code(runs)
+    return Exit.INTERRUPTED if interrupted else exit_code(runs)
 
 
 def expectations(specs: Sequence[Spec]) -> Iterator[Configuration]:
@@ -65,23 +73,20 @@ def expectations(specs: Sequence[Spec]) -> Iterator[Configuration]:
                     yield Configuration(spec, variant, expectation.scenario, memory, dict(expectation.params))
 
 
-def counterexamples(runs: Sequence[Run], folder: Path) -> Iterator[tuple[Path, str]]:
+def counterexamples(done: Sequence[tuple[Configuration, Run]], folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the files of every property that was expected to be refuted and is: the steps as JSON, and the picture."""
-    for result in runs:
+    for configuration, result in done:
         wanted = result.expected.properties if result.expected else ()
         for prop in result.outcome.properties:
             if prop.name in wanted and prop.verdict is Verdict.REFUTED:
-                stem = folder / result.model / file_stem(result, prop.name)
+                stem = folder / result.model / file_stem(configuration, prop.name)
                 yield stem.with_name(stem.name + ".json"), counterexample.document(result, prop)
                 yield stem.with_name(stem.name + ".txt"), kernel.picture(result, prop)
 
 
-def file_stem(result: Run, prop: str) -> str:
+def file_stem(configuration: Configuration, prop: str) -> str:
     """Return the name of a counterexample's files: variant, scenario, parameters that are not the default, property."""
-    specs = find(result.spec if result.spec.endswith(".py") and not result.spec.startswith("specs/") else result.model)
-    variant = next(v for s in specs for v in s.variants if v.name == result.variant)
-    defaults = parameters(variant, variant.scenarios[result.scenario], {})
-    changed = [f"{n}-{text_of(v).replace(',', '-')}" for n, v in result.params if v != defaults[n]]
-    scenario = [] if result.scenario == DEFAULT_SCENARIO else [result.scenario]
-    memory = [] if result.memory == "sc" else [result.memory]
-    return ".".join([result.variant, *scenario, *changed, *memory, prop])
+    changed = [f"{name}-{text_of(value).replace(',', '-')}" for name, value in configuration.changed().items()]
+    scenario = [] if configuration.scenario == DEFAULT_SCENARIO else [configuration.scenario.replace(" ", "-")]
+    memory = [] if configuration.memory == "sc" else [configuration.memory]
+    return ".".join([configuration.variant.name, *scenario, *changed, *memory, prop])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from qmodel.cli.errors import UsageError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from qmodel.frontend.declarations import ParamInfo, ParamValue, Variant
 
+_NUMBER = re.compile(r"-?\d{1,1000}", re.ASCII)
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
 
@@ -33,6 +35,8 @@ def parse(arguments: Sequence[str], variants: Sequence[Variant], reserved: Seque
         name = name.replace("-", "_")
         param = known.get(name)
         if param is None and name.startswith("no_") and (off := known.get(name[3:])) is not None and off.kind == "bool":
+            if equals:
+                raise UsageError(f"--{word[2:].partition('=')[0]} takes no value")
             given[name[3:]] = 0
             continue
         if param is None:
@@ -47,7 +51,7 @@ def parse(arguments: Sequence[str], variants: Sequence[Variant], reserved: Seque
                 given[name] = 1
                 continue
             if not rest:
-                raise UsageError(f"--{name} needs a value: {_form(param)}")
+                raise UsageError(f"{word} needs a value: {_form(param)}")
             text = rest.pop(0)
         given[name] = _value(param, text)
     return given
@@ -62,11 +66,10 @@ def _form(param: ParamInfo) -> str:
 
 
 def _value(param: ParamInfo, text: str) -> ParamValue:
-    try:
-        if param.kind == "bool":
-            return _WORDS[text.lower()] if text.lower() in _WORDS else int(text)
-        if param.kind == "packets" and "," in text:
-            return tuple(int(part) for part in text.split(","))
-        return int(text)
-    except ValueError:
-        raise UsageError(f"--{param.name} {text}: this is not {_form(param)}") from None
+    if param.kind == "bool" and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    parts = text.split(",") if param.kind == "packets" else [text]
+    if not all(_NUMBER.fullmatch(part) for part in parts):
+        raise UsageError(f"--{param.name.replace('_', '-')} {text}: this is not {_form(param)}")
+    numbers = tuple(map(int, parts))
+    return numbers if len(numbers) > 1 else numbers[0]

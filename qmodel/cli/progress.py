@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from types import TracebackType
 
@@ -24,7 +25,7 @@ class ProgressLine:
             f"{self.title}: {progress.states:,} states, {progress.rate:,.0f}/s, frontier {progress.frontier:,}, "
             f"depth {progress.depth}, {progress.memory / 2**20:,.0f} MiB"
         )
-        self._write(text[:79])
+        self._write(text[: max(shutil.get_terminal_size((80, 24)).columns - 1, 1)])
 
     def _write(self, text: str) -> None:
         sys.stderr.write("\r" + text.ljust(self._written))

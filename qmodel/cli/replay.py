@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmodel.cli.errors import Exit, UsageError
-from qmodel.cli.running import Configuration
+from qmodel.cli.running import LONGEST_BUFFER, Configuration, unsound
 from qmodel.cli.specs import choose_variants, find
 from qmodel.engines.trace import ReplayError, Target, TraceWriter
-from qmodel.ir.interpreter import Interpreter
+from qmodel.ir.interpreter import Interpreter, SetupError
 from qmodel.result import Trace
 from qmodel.views import steps
 
@@ -55,7 +55,7 @@ def read(file: Path) -> Stored:
         raise UsageError(f"{file} is no file; `qmodel gate --update` writes counterexamples")
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        if data["kind"] != "counterexample" or data["schema"] != 1:
+        if not isinstance(data, dict) or data.get("kind") != "counterexample" or data.get("schema") != 1:
             raise UsageError(f"{file} is no counterexample of schema 1; `qmodel gate --update` writes such files")
         params: dict[str, ParamValue] = {
             str(n): tuple(map(int, v)) if isinstance(v, list) else int(v) for n, v in data["params"].items()
@@ -64,9 +64,17 @@ def read(file: Path) -> Stored:
         texts = tuple(str(step["text"]) for step in data["trace"]["steps"])
         name, spec_name = str(data["variant"]), str(data["spec"])
         scenario, memory, prop = str(data["scenario"]), str(data["memory"]), str(data["property"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise UsageError(f"{file} is no counterexample ({reason}); `qmodel gate --update` writes such files") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        match error:
+            case KeyError():
+                reason = f"it has no {error}"
+            case json.JSONDecodeError():
+                reason = f"it is not JSON: {error}"
+            case UnicodeDecodeError():
+                reason = "it is no text"
+            case _:
+                reason = "a value in it is of the wrong kind"
+        raise UsageError(f"{file} is no counterexample: {reason}; `qmodel gate --update` writes such files") from None
     specs = find(spec_name if not spec_name.startswith("specs/") else Path(spec_name).stem)
     spec, variant = choose_variants(specs, (name,))[0]
     if scenario not in variant.scenarios:
@@ -77,7 +85,9 @@ def read(file: Path) -> Stored:
 def retake(stored: Stored, file: Path) -> Trace:
     """Return the trace of a counterexample, taken again. Raises UsageError where that does not work."""
     try:
-        trace = TraceWriter(Interpreter(stored.configuration.program())).replay(stored.moves, Target(stored.property))
+        trace = TraceWriter(Interpreter(stored.configuration.program(LONGEST_BUFFER))).replay(stored.moves, Target(stored.property))
+    except SetupError as error:
+        raise unsound(stored.configuration, error) from None
     except ReplayError as error:
         raise UsageError(f"{file} does not replay: {error}. The specification has changed since; {_REMEDY}") from None
     texts = tuple(event.text for event in trace.events)
@@ -98,8 +108,13 @@ def _walk(trace: Trace, stored: Stored) -> None:
     while True:
         click.clear()
         click.echo(steps.page(trace, threads, position))
-        key = click.getchar()
-        if key in {"q", "\x03", "\x1b"}:
+        try:
+            key = click.getchar()
+        except EOFError:
+            return
+        except OSError:
+            raise UsageError("--step walks by keys, and there is no terminal to press them on") from None
+        if key in {"", "q", "\x03", "\x1b"}:
             return
         if key in {"b", "p", "k", "\x1b[D", "\x1b[A"}:
             position = max(0, position - 1)

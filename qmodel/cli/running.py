@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,11 +54,17 @@ class Configuration:
             words += ["--scenario", self.scenario]
         if self.memory != "sc":
             words += ["--memory", self.memory]
-        defaults = parameters(self.variant, self.variant.scenarios[self.scenario], {})
-        for name, value in self.params.items():
-            if value != defaults[name]:
-                words += [f"--{name.replace('_', '-')}", text_of(value)]
-        return " ".join(words)
+        for name, value in self.changed().items():
+            words += [f"--{name.replace('_', '-')}", text_of(value)]
+        return " ".join(shlex.quote(word) for word in words)
+
+    def changed(self) -> dict[str, ParamValue]:
+        """The parameters that are not what they are by default, given the others."""
+        scenario = self.variant.scenarios[self.scenario]
+        plain = parameters(self.variant, scenario, {})
+        simple = {n: v for n, v in self.params.items() if self.variant.params[n].kind != "packets"}
+        defaults = parameters(self.variant, scenario, simple)
+        return {n: v for n, v in self.params.items() if v != (plain if n in simple else defaults)[n]}
 
 
 def _run(configuration: Configuration, engine: str, options: Options) -> Outcome:
@@ -88,8 +95,8 @@ def unsound(configuration: Configuration, error: SetupError) -> UsageError:
     """Return what to tell a user whose scenario violates a property before anything runs."""
     where = error.node.site
     return UsageError(
-        f"{where.file}:{where.line}: the scenario `{configuration.scenario}` itself violates {error}; "
-        "start from a sound state"
+        f"{where.file}:{where.line}: {error}; that is in {where.function}(), before the first step of scenario "
+        f"`{configuration.scenario}`; start from a sound state"
     )
 
 

@@ -33,12 +33,14 @@ def show(
     specs = find(model)
     chosen = choose_variants(specs, variants)
     given = model_params.parse(context.args, [v for _, v in chosen], ["--variant", "--thread", "--scenario"])
+    for _, variant in chosen:
+        if scenario not in variant.scenarios:
+            known = ", ".join(variant.scenarios)
+            raise UsageError(f"{variant.model} has no scenario `{scenario}`; it has: {known}")
     if thread is None:
         click.echo("\n\n".join(_overview(spec, [v for s, v in chosen if s is spec]) for spec in specs))
         return 0
     for spec, variant in chosen if variants else chosen[:1]:
-        if scenario not in variant.scenarios:
-            raise UsageError(f"{variant.model} has no scenario `{scenario}`; it has: {', '.join(variant.scenarios)}")
         program = Configuration(spec, variant, scenario, "sc", given).program()
         if thread not in program.templates:
             known = program.templates

@@ -24,11 +24,12 @@ def find(name: str) -> list[Spec]:
     if name.endswith(".py") or os.sep in name:
         path, shown = Path(name), name
         if not path.is_file():
-            what = "is a folder" if path.is_dir() else "does not exist"
+            what = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
             raise UsageError(f"{name} {what}; give the path of a specification file, or one of: {_known()}")
     else:
-        path, shown = SHIPPED / f"{name}.py", f"specs/{name}.py"
-        if name not in shipped_names():
+        stem = name.replace("-", "_")  # a model is called restart-seq, its file restart_seq.py
+        path, shown = SHIPPED / f"{stem}.py", f"specs/{stem}.py"
+        if stem not in shipped_names():
             hint = did_you_mean(name, shipped_names(), f"there are: {_known()}")
             raise UsageError(f"there is no model `{name}`; {hint} (your own: ./{name}.py)")
     try:

@@ -29,7 +29,7 @@ _END = (sys.maxsize, sys.maxsize)
 class Field:
     """Bits of a state: from `shift`, `width` of them, holding a value minus `low`. Elements follow one another.
 
-    row: how many elements follow one another, where the next ones begin in the next word of `word` bits; 0: all of them.
+    row: how many of them do so before the next begins a new word of `word` bits; 0: all of them.
     """
 
     shift: int
@@ -178,8 +178,9 @@ def _frame(template: Template, places: Places, word: int) -> tuple[dict[str, Fie
     fields: dict[str, Field] = {}
     for name in sorted(together, key=lambda n: (-template.locals[n].domain.width, n)):
         domain = template.locals[name].domain
+        taken = sorted((f.shift, f.shift + f.width) for o, f in fields.items() if o in together[name])
         at = 0
-        for start, end in [*sorted((f.shift, f.shift + f.width) for o, f in fields.items() if o in together[name]), _END]:
+        for start, end in [*taken, _END]:
             if word and at % word + domain.width > word:
                 at += word - at % word
             if at + domain.width <= start:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from qmodel.engines.trace import Target
 from qmodel.ir.program import BOUND
-from qmodel.result import MeasureResult, Outcome, PropertyResult, Strength, ThreadInfo, Trace, Verdict
+from qmodel.result import MeasureResult, Outcome, Place, PropertyResult, Strength, ThreadInfo, Trace, Verdict
 
 if TYPE_CHECKING:
-    from qmodel.engines.trace import Target
     from qmodel.ir.program import Program
 
 
@@ -40,12 +40,16 @@ def outcome(
     program: Program,
     threads: tuple[ThreadInfo, ...],
     found: Found,
-    traces: Mapping[Target, Trace],
+    traces: Mapping[Target, Trace | None],
     started: float,
+    places: tuple[Place, ...] = (),
 ) -> Outcome:
-    """Return the outcome of a search that started at a time; a property that has a trace is violated."""
-    violations = {target.property: trace for target, trace in traces.items() if target.property}
-    properties = tuple(_property(found, name, doc, violations.get(name)) for name, doc in judged(program))
+    """Return the outcome of a search that started at a time.
+
+    traces: of every property that is violated and of every measure's greatest value, None where it could not be found.
+    places: every step of the specification, if the engine counts which were taken.
+    """
+    properties = tuple(_property(found, name, doc, traces) for name, doc in judged(program))
     verdict = max((p.verdict for p in properties), key=list(Verdict).index, default=Verdict.HOLDS)
     return Outcome(
         engine=engine,
@@ -63,6 +67,8 @@ def outcome(
         bytes_per_state=found.bytes_per_state,
         properties=properties,
         measures=tuple(_measures(program, traces)),
+        buffer_full=found.bound,
+        places=places,
     )
 
 
@@ -71,14 +77,17 @@ def judged(program: Program) -> list[tuple[str, str]]:
     return [*((p.name, p.doc) for p in program.properties), *(b for b in program.builtin if b[0] != BOUND)]
 
 
-def _measures(program: Program, traces: Mapping[Target, Trace]) -> Sequence[MeasureResult]:
+def _measures(program: Program, traces: Mapping[Target, Trace | None]) -> Sequence[MeasureResult]:
     best = {target.measure: (target.value, trace) for target, trace in traces.items() if target.measure}
     return [MeasureResult(m.name, m.doc, *best[m.name]) for m in program.measures if m.name in best]
 
 
-def _property(found: Found, name: str, doc: str, trace: Trace | None) -> PropertyResult:
-    if trace is not None:
-        return PropertyResult(name, doc, Verdict.REFUTED, trace.story[-2], trace)
+def _property(found: Found, name: str, doc: str, traces: Mapping[Target, Trace | None]) -> PropertyResult:
+    target = Target(property=name)
+    if target in traces:
+        trace = traces[target]
+        why = "it is violated, but there was no memory to find a trace with" if trace is None else trace.story[-2]
+        return PropertyResult(name, doc, Verdict.REFUTED, why, trace)
     if found.complete and not found.cut:
         return PropertyResult(name, doc, Verdict.HOLDS)
     return PropertyResult(name, doc, Verdict.INCONCLUSIVE, found.why or _cut(found))
@@ -86,6 +95,6 @@ def _property(found: Found, name: str, doc: str, trace: Trace | None) -> Propert
 
 def _cut(found: Found) -> str:
     if found.bound:
-        return f"a store buffer was too short {found.bound:,} times; give it more room with --buffer"
+        return f"a store buffer was too short {found.bound:,} times"
     steps = "one step ends" if found.cut == 1 else f"{found.cut:,} steps end"
     return f"{steps} in an error of the language, and what comes after it is not known"

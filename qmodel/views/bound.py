@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from qmodel.result import Verdict
 from qmodel.views import kernel
-from qmodel.views.words import ascii_line, count, number, paragraph, settings, settings_text, shorten
+from qmodel.views.words import ascii_line, count, number, paragraph, settings, settings_text, shorten, variant_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +25,25 @@ def report(runs: Sequence[Run], *, width: int, full: bool = False) -> str:
         those = list(group)
         common = [pair for pair in settings(those[0]) if all(pair in settings(run) for run in those)]
         blocks += [paragraph(f"{model}: {settings_text(common)}", width, _INDENT, ""), _table(those, width)]
-        blocks += [kernel.witness(run, m, full=full).splitlines() for run in those for m in run.outcome.measures]
+        blocks += _witnesses(those, width, full=full)
     return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+
+
+def _witnesses(runs: Sequence[Run], width: int, *, full: bool) -> list[list[str]]:
+    """Return a picture for each measure of each variant; the same run is drawn for the first of them alone."""
+    drawn: dict[object, str] = {}
+    blocks = []
+    for run in runs:
+        for measure in run.outcome.measures:
+            events = measure.trace.events if measure.trace else ()
+            key = (measure.name, measure.max, run.outcome.complete, tuple((e.thread, e.text) for e in events))
+            if key in drawn:
+                same = f"the run that {drawn[key]} has leads to {measure.name} = {measure.max} too."
+                blocks.append(paragraph(f"{variant_name(run)}: {same}", width))
+            else:
+                drawn[key] = run.variant
+                blocks.append(kernel.witness(run, measure, full=full).splitlines())
+    return blocks
 
 
 def _table(runs: Sequence[Run], width: int) -> list[str]:

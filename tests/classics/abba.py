@@ -1,6 +1,18 @@
 """Two locks, taken by two threads in opposite orders: each may have the one that the other waits for."""
 
-from qmodel.lang import Holds, Int, Model, Param, Refutes, SpinLock, invariant, spin_lock, spin_trylock, spin_unlock, thread
+from qmodel.lang import (
+    Holds,
+    Int,
+    Model,
+    Param,
+    Refutes,
+    SpinLock,
+    invariant,
+    spin_lock,
+    spin_trylock,
+    spin_unlock,
+    thread,
+)
 
 
 class Pair(Model):

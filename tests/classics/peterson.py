@@ -143,7 +143,7 @@ class TestFirst(Wait):
 class TurnFirst(Spin):
     """The two stores the other way round: a thread gives way before the other can know that it wants to enter.
 
-    CPU0 gives way; CPU1 gives way, wants, finds nobody and enters; CPU0 wants, finds that CPU1 gave way last and enters.
+    CPU0 gives way; CPU1 gives way, wants, finds nobody and enters; CPU0 wants, finds that CPU1 gave way last, enters.
     """
 
     def lock(m, me):

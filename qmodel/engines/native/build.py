@@ -1,8 +1,8 @@
 """Compiling C to a shared library, once: libraries are kept in the user's cache, named by what they were made from.
 
-What is loaded runs with the user's rights. The cache is therefore used only where nobody else can write: every directory
-on the way to it belongs to the user or to root, and neither it nor a library in it may be written by a group or by all.
-Where that is not so, a library is made in a new private directory and forgotten afterwards.
+What is loaded runs with the user's rights. The cache is therefore used only where nobody else can write: every
+directory on the way to it belongs to the user or to root, and neither it nor a library in it may be written by a group
+or by all. Where that is not so, a library is made in a new private directory and forgotten afterwards.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def load(name: str, source: str | Path, flags: Sequence[str] = ()) -> ctypes.CDL
         raise BuildError("there is no C compiler: no `cc` on the PATH")
     text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
     command = (path, *flags, "-shared", "-fPIC")
-    parts = (_identity(path, os.stat(path).st_mtime_ns), *command[1:], *_headers(), text)
+    parts = (_identity(path, Path(path).stat().st_mtime_ns), *command[1:], *_headers(), text)
     content = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return _load(f"{name}-{content[:40]}.so", text, command)
 
@@ -116,9 +116,9 @@ def _compile(directory: Path, text: str, command: tuple[str, ...]) -> Path:
 
 def cache_directory() -> Path | None:
     """Return the directory of the cache, made where it was not there; None where it is not safe to use."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
-        base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+        base = given if given.is_absolute() else Path.home() / ".cache"
         path = base.resolve() / "qmodel" / "native"
         missing = [p for p in (path, *path.parents) if not p.exists()]
         if not all(_is_safe(p) for p in path.parents if p not in missing):

@@ -40,7 +40,7 @@ struct qm_figures {
 #define BATCH 16		 /* states that one worker alone expands before it looks up where they lead */
 #define ALONE 256		 /* fewer states are expanded by one worker alone */
 #define GROUP 64		 /* successors that are looked up together */
-#define BLOCK_BITS 14		 /* the arena grows by so many states */
+#define BLOCK_BITS 13		 /* the arena grows by so many states */
 #define BLOCK (1u << BLOCK_BITS)
 #define TABLE_BITS 12		 /* the table begins with so many entries */
 #define MOST (UINT32_MAX - 1)	 /* states that can be numbered */
@@ -766,7 +766,13 @@ API int qm_trace(struct qm_engine *e)
 		if (!add_sweep(e, &e->bests[i].goal))
 			return QM_NO_MEMORY;
 	e->back_depth = length;
-	return QM_DONE;
+	return QM_MORE;
+}
+
+/* How many ways there are. */
+API uint32_t qm_ways(const struct qm_engine *e)
+{
+	return e->sweep_count;
 }
 
 /* Begins the states of a depth. */

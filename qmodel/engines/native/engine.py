@@ -1,4 +1,4 @@
-"""The native engine: the program as C, compiled where it runs; searches, finds shortest traces, and gives an Outcome."""
+"""The native engine: searches in compiled C, finds shortest traces, and gives an Outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ SLICE = 1 << 14
 """States between two looks at the clock and at signals: some milliseconds."""
 MARGIN = 1 << 28
 """Memory that is left to others."""
+LEAST = 1 << 23
+"""Memory that a search has at any rate."""
 _FLAGS = ("-std=c11", "-O1")
+_NO_MEMORY = "the memory of the machine is used up"
 
 __all__ = ["Availability", "BuildError", "UnsuitableError", "available", "run", "source"]
 
@@ -84,14 +87,17 @@ def run(program: Program, options: Options, workers: int = 1) -> Outcome:
     model = build.load("model", unit.text, _FLAGS)
     writer = TraceWriter(interpreter)
     found = _Found()
-    budget = _budget(options)
-    with library.opened(model, unit.layout.pack(initial), unit.words, budget, workers) as search:
-        _search(search, unit, options, found)
-        search.allow(max(_left(), budget))
-        traces = _traces(search, unit, program, writer, found)
-        figures = search.figures()
-        if found.states >= 100_000:
-            found.bytes_per_state = figures.peak / found.states
+    traces: dict[Target, Trace | None] = {}
+    try:
+        with library.opened(model, unit.layout.pack(initial), unit.words, _budget(options), workers) as search:
+            _search(search, unit, options, found)
+            # Whatever ended the search, what it found is worth its traces.
+            search.allow(search.figures().memory + _left(MARGIN // 2))
+            traces = _traces(search, unit, program, writer, found)
+            if found.states >= 100_000:
+                found.bytes_per_state = search.figures().peak / found.states
+    except MemoryError:
+        found.why = found.why or _NO_MEMORY
     return report.outcome("native", program, writer.threads(), found, traces, started)
 
 
@@ -127,28 +133,22 @@ def _search(search: Search, unit: Source, options: Options, found: _Found) -> No
     elif status is Status.NO_MEMORY and options.max_memory is not None:
         found.why = f"the limit of {options.max_memory / 2**20:,.0f} MiB of memory is reached"
     elif status is Status.NO_MEMORY:
-        found.why = "the memory of the machine is used up"
+        found.why = _NO_MEMORY
 
 
 def _traces(
     search: Search, unit: Source, program: Program, writer: TraceWriter, found: _Found
-) -> dict[Target, Trace]:
-    """Return the trace of every violated property and of every greatest value."""
+) -> dict[Target, Trace | None]:
+    """Return the trace of every violated property and of every greatest value, None where there is no memory for it."""
     targets = [Target(property=name) for i, name in enumerate(unit.properties) if search.violated(i)]
     bests = [(m.name, search.best(i)) for i, m in enumerate(program.measures)]
     targets += [Target(measure=name, value=best) for name, best in bests if best is not None]
-    if not targets:
-        return {}
-    status = search.trace()
-    while status in {Status.DONE, Status.MORE}:
-        status = search.trace_back(SLICE)
-        if status is Status.DONE:
-            break
-    if status is Status.NO_MEMORY:
-        raise MemoryError("no memory is left to find the traces with")
-    traces = {}
-    for number, target in enumerate(targets):
-        way = search.walk(number, found.depth + 1)
+    traces: dict[Target, Trace | None] = dict.fromkeys(targets)
+    try:
+        ways = search.ways(SLICE, found.depth + 1) if targets else []
+    except MemoryError:
+        return traces
+    for target, way in zip(targets, ways, strict=True):
         traces[target] = writer.along([(unit.layout.unpack(packed), tid) for packed, tid in way], target)
     return traces
 
@@ -158,13 +158,13 @@ def _traces(
 
 def _budget(options: Options) -> int:
     """Return the bytes that a search may use: what the options leave, or else what the machine does."""
-    left = _left()
-    return left if options.max_memory is None else min(left, max(0, options.max_memory - resident()))
+    left = _left(MARGIN)
+    return max(LEAST, left if options.max_memory is None else min(left, options.max_memory - resident()))
 
 
-def _left() -> int:
+def _left(margin: int) -> int:
     """Return the bytes of memory that are free, less what should stay so."""
-    return max(0, min(_free(), _cgroup()) - MARGIN)
+    return max(0, min(_free(), _cgroup()) - margin)
 
 
 def _free() -> int:

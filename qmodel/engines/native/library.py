@@ -54,6 +54,7 @@ _FUNCTIONS = {
     "qm_best": (_INT, _HANDLE, _U32, ctypes.POINTER(ctypes.c_int64)),
     "qm_trace": (_INT, _HANDLE),
     "qm_trace_back": (_INT, _HANDLE, _U64),
+    "qm_ways": (_U32, _HANDLE),
     "qm_walk": (ctypes.c_int64, _HANDLE, _U32, _HANDLE, ctypes.POINTER(ctypes.c_int32)),
 }
 
@@ -88,18 +89,22 @@ class Search:
         """Let the search use more or less memory from now on."""
         self._library.qm_allow(self._handle, max(0, min(budget, MOST)))
 
-    def trace(self) -> Status:
-        """Get ready for the ways to every violated property and every best value, in their order."""
-        return Status(self._library.qm_trace(self._handle))
+    def ways(self, slice_: int, longest: int) -> list[list[tuple[int, int]]]:
+        """Return the shortest ways to every violated property and to every greatest value, in their order.
 
-    def trace_back(self, slice_: int) -> Status:
-        """Go back through the layers, for about so many states."""
-        return Status(self._library.qm_trace_back(self._handle, slice_))
+        A way has packed states, each with the thread that moves next, -1 where none does. longest: states in the
+        longest of them. Raises MemoryError.
+        """
+        status = Status(self._library.qm_trace(self._handle))
+        while status is Status.MORE:
+            status = Status(self._library.qm_trace_back(self._handle, slice_))
+        if status is not Status.DONE:
+            raise MemoryError
+        return [self._walk(number, longest) for number in range(self._library.qm_ways(self._handle))]
 
-    def walk(self, number: int, longest: int) -> list[tuple[int, int]]:
-        """Return a way: packed states, each with the thread that moves next, -1 behind the last. Raises MemoryError."""
-        states = (ctypes.c_uint64 * (self._words * (longest + 1)))()
-        threads = (ctypes.c_int32 * (longest + 1))()
+    def _walk(self, number: int, longest: int) -> list[tuple[int, int]]:
+        states = (ctypes.c_uint64 * (self._words * longest))()
+        threads = (ctypes.c_int32 * longest)()
         length = self._library.qm_walk(self._handle, number, states, threads)
         if not length:
             raise MemoryError

@@ -57,6 +57,7 @@ struct qm_model {
 };
 
 #define QM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define QM_RARE __attribute__((noinline, unused))
 #define QM_LOCAL_STEPS 100000 /* a step that passes more places than this does not end */
 #define QM_PICKS 64	      /* choices on one way through a step */
 
@@ -82,7 +83,7 @@ typedef struct {
 	int64_t pick[QM_PICKS], count[QM_PICKS];
 } qm_picks;
 
-static inline int64_t qm_choose(qm_sink *out, uint32_t place, qm_picks *picks, int64_t count)
+static QM_RARE int64_t qm_choose(qm_sink *out, uint32_t place, qm_picks *picks, int64_t count)
 {
 	if (QM_UNLIKELY(picks->used == QM_PICKS)) {
 		qm_trap(out, place);
@@ -96,7 +97,7 @@ static inline int64_t qm_choose(qm_sink *out, uint32_t place, qm_picks *picks, i
 }
 
 /* Goes on to the next alternative, and tells whether there is one. */
-static inline int qm_again(qm_picks *picks)
+static QM_RARE int qm_again(qm_picks *picks)
 {
 	while (picks->made && picks->pick[picks->made - 1] + 1 == picks->count[picks->made - 1])
 		picks->made--;

@@ -7,12 +7,13 @@ layers, so that nothing is stored for it and all shortest paths can be compared.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from qmodel.engines.memory import resident
 from qmodel.engines.options import Options, Progress
-from qmodel.engines.python.model import Model, build
+from qmodel.engines.python.model import Model, Step, build
 from qmodel.ir.interpreter import Interpreter
 from qmodel.ir.program import BOUND
 
@@ -39,8 +40,8 @@ class Goal:
 class Exploration:
     """What a search found.
 
-    cut: how many steps ended in an error of the language, and so were not followed; bound: those of them for which a
-    store buffer was too short.
+    taken: pairs (thread, number of a boundary) of the steps that were ever taken. cut: how many steps ended in an
+    error of the language, and so were not followed; bound: those of them for which a store buffer was too short.
     """
 
     model: Model
@@ -52,6 +53,7 @@ class Exploration:
     complete: bool = False
     interrupted: bool = False
     why: str = ""
+    taken: set[tuple[int, int]] = field(default_factory=set)
     goals: dict[str, Goal] = field(default_factory=dict)
     maxima: list[tuple[int, Goal] | None] = field(default_factory=list)
     bytes_per_state: float | None = None
@@ -73,8 +75,30 @@ class Explorer:
         self._maxima: list[tuple[int, Goal] | None] = [None] * len(program.measures)
         self.model = build(program, lambda *event: self._events.append(event), self._measured)
         self.found = Exploration(self.model, maxima=self._maxima)
+        self._note_first_uses()
         self._started = 0.0
         self._told = 0.0
+
+    def _note_first_uses(self) -> None:
+        """Put before each step function one that notes when the step is taken first, and then steps aside."""
+
+        def noting(step: Step, tid: int, number: int) -> Step:
+            def first(state: int, emit: Callable[[int], None]) -> bool:
+                found: list[int] = []
+                before = len(self._events)
+                waiting = step(state, found.append)
+                if found or len(self._events) > before:
+                    self.found.taken.add((tid, number))
+                    self.model.steps[tid][number] = step
+                for successor in found:
+                    emit(successor)
+                return waiting
+
+            return first
+
+        for tid, steps in enumerate(self.model.steps):
+            for number, step in enumerate(steps):
+                steps[number] = noting(step, tid, number)
 
     def run(self) -> Exploration:
         """Search until everything is visited, a limit is reached or the user interrupts. Raises SetupError."""

@@ -32,7 +32,7 @@ class Model:
     properties: tuple[str, ...]
     source: str
     successors: Step
-    steps: tuple[tuple[Step, ...], ...]
+    steps: list[list[Step]]
     observe: Callable[[int], tuple[int, ...] | list[int]]
     quiescent: Callable[[int], bool]
 
@@ -59,7 +59,7 @@ def build(program: Program, event: Event, measured: Measured) -> Model:
                 names.append(generator.name(start))
             else:
                 names.append("ended")
-        tables.append(f"steps_{thread.tid} = ({', '.join(names)},)")
+        tables.append(f"steps_{thread.tid} = [{', '.join(names)}]")
         calls.append(f"steps_{thread.tid}[{read_field('s', layout.counters[thread.tid])}](s, emit)")
     parts.append("\n".join(tables))
     parts.append("def successors(s, emit):\n    return " + " | ".join(calls or ["False"]))
@@ -73,7 +73,7 @@ def build(program: Program, event: Event, measured: Measured) -> Model:
         properties=tuple(all_names),
         source=source,
         successors=namespace["successors"],
-        steps=tuple(namespace[f"steps_{t.tid}"] for t in program.threads),
+        steps=[namespace[f"steps_{t.tid}"] for t in program.threads],
         observe=namespace["observe"],
         quiescent=namespace["quiescent"],
     )

@@ -62,7 +62,7 @@ class Simulator:
         self._depth: dict[int, int] = {}
         self._before: dict[int, int] = {}
         self._goals: dict[str, tuple[int, int, int]] = {}
-        self._maxima: list[tuple[int, int, int] | None] = [None] * len(program.measures)
+        self._maxima: list[tuple[int, int] | None] = [None] * len(program.measures)
         self._ends: set[int] = set()
         self._random = random.Random(walks.seed).random  # noqa: S311  not for secrets; the same everywhere for a seed
         self._started = self._told = 0.0
@@ -158,9 +158,9 @@ class Simulator:
             self._goals[name] = (self._depth[state], state, tid)
 
     def _measured(self, number: int, value: int, state: int) -> None:
-        known, depth = self._maxima[number], self._depth[state]
-        if known is None or value > known[0] or (value == known[0] and depth < known[1]):
-            self._maxima[number] = (value, depth, state)
+        known = self._maxima[number]
+        if known is None or value > known[0]:
+            self._maxima[number] = (value, state)
 
     # --- the report -------------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class Simulator:
         for measure, best in zip(self.program.measures, self._maxima, strict=True):
             if best is not None:
                 target = Target(measure=measure.name, value=best[0])
-                trace = self._trace(writer, target, best[2], -1)
+                trace = self._trace(writer, target, best[1], -1)
                 measures.append(MeasureResult(measure.name, measure.doc, best[0], trace))
         return Outcome(
             engine="simulate",
@@ -199,6 +199,11 @@ class Simulator:
             properties=tuple(properties),
             measures=tuple(measures),
         )
+
+    @property
+    def seen(self) -> frozenset[int]:
+        """The states that some walk saw, packed."""
+        return frozenset(self._depth)
 
     def _words(self) -> str:
         parts = [f"{self.done:,} random {'walk' if self.done == 1 else 'walks'} (seed {self.walks.seed}"]

@@ -16,7 +16,10 @@ _TOKEN = re.compile(
 )
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"), ("*",))
 """C's operators of two arguments, the loosest first."""
-_TYPES = frozenset("int long short char unsigned signed bool u8 u16 u32 u64 s8 s16 s32 s64 atomic_t atomic_long_t spinlock_t".split())
+_TYPES = frozenset(
+    "int long short char unsigned signed bool intptr_t uintptr_t u8 u16 u32 u64 s8 s16 s32 s64 atomic_t atomic_long_t spinlock_t"
+    .split()
+)
 _QUALIFIERS = frozenset({"volatile", "const"})
 _NO_STATEMENT = frozenset("while for do switch goto return break continue".split())
 _QUANTIFIERS = ("exists", "forall", "~exists")
@@ -171,14 +174,19 @@ class Initial:
 
 @dataclass(frozen=True)
 class Litmus:
-    """A whole test. named: every location that the end of the test names, with where it does so first."""
+    """A whole test.
+
+    named: every location that the end of the test names, with where it does so first; shown: those of them that the
+    report shows. keep: only final states that satisfy it count.
+    """
 
     file: File
     name: str
     initial: dict[str, Initial]
     threads: tuple[Thread, ...]
     named: dict[Location, Span]
-    keep: Proposition | None
+    shown: tuple[Location, ...]
+    keep: Proposition
     quantifier: str
     condition: Proposition
 
@@ -285,16 +293,18 @@ class _Parser:
             threads.append(self._thread(len(threads)))
         if not threads:
             self._refuse(self.peek().at, f"{_shown(self.peek())}, and a thread is needed", "write `P0(int *x) { … }`")
-        named: dict[Location, Span] = {}
+        shown: dict[Location, Span] = {}
+        filtered: dict[Location, Span] = {}
         if self.accept("locations"):
-            self._locations(named)
-        keep = self._proposition(named) if self.accept("filter") else None
-        quantifier, condition = self._condition(named)
+            self._locations(shown)
+        keep = self._proposition(filtered) if self.accept("filter") else And(())
+        quantifier, condition = self._condition(shown)
         self.accept(";")
         left = self.peek()
         if left.kind != "end":
             self._refuse(left.at, f"{_shown(left)} after the condition", "a test ends there")
-        return Litmus(self.file, name, initial, tuple(threads), named, keep, quantifier, condition)
+        order = tuple(sorted(shown, key=lambda place: place.order))
+        return Litmus(self.file, name, initial, tuple(threads), filtered | shown, order, keep, quantifier, condition)
 
     def _head(self) -> str:
         """Read `C name`, and pass over what stands before the initial values."""
@@ -470,11 +480,12 @@ class _Parser:
             name = self.word("name", "a parameter")
             return Deref(name.text, Span(star.at.line, star.at.column, name.at.end))
         if self.accept("("):
-            if self.peek().text in _TYPES:
-                self._refuse(self.peek().at, "a cast has no meaning here", "leave it out: numbers have no size")
-            value = self.expression()
-            self.expect(")", "after the expression")
-            return value
+            cast = [self.take() for _ in iter(lambda: self.peek().text in _TYPES | _QUALIFIERS, False)]
+            if cast and (star := self.accept("*")):
+                self._refuse(star.at, "an address has no meaning here", "use numbers")
+            value = None if cast else self.expression()
+            self.expect(")", "after the type" if cast else "after the expression")
+            return value or self._unary()  # a cast changes nothing: numbers have no size here
         token = self.peek()
         if token.kind == "number":
             return Number(int(self.take().text, 0), token.at)
