@@ -16,12 +16,13 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+from click.testing import CliRunner
 
 from qmodel import lang
 from qmodel.cli.main import cli
@@ -35,17 +36,16 @@ WIDTH = 80
 
 def main() -> None:
     """Write every page that is not up to date, and name it."""
-    for name, new in pages().items():
-        path = DOCS / name
+    for name in MAKERS:
+        path, new = DOCS / name, made(name)
         if new != path.read_text(encoding="utf-8"):
             path.write_text(new, encoding="utf-8")
             click.echo(f"{path} is written anew")
 
 
-def pages() -> Mapping[str, str]:
-    """Return each page that is generated in part, as it should be."""
-    makers: dict[str, Callable[[str], str]] = {"language.md": language, "commands.md": commands, "tutorial.md": played}
-    return {name: make((DOCS / name).read_text(encoding="utf-8")) for name, make in makers.items()}
+def made(name: str) -> str:
+    """Return a page as it should be."""
+    return MAKERS[name]((DOCS / name).read_text(encoding="utf-8"))
 
 
 def _below(page: str, parts: Iterator[str]) -> str:
@@ -64,10 +64,10 @@ def commands(page: str) -> str:
 
 
 def _helps() -> Iterator[str]:
-    for name, command in [("", cli), *sorted(cli.commands.items())]:
-        words = f"qmodel {name}".strip()
-        context = click.Context(command, info_name=words, terminal_width=WIDTH, max_content_width=WIDTH)
-        yield f"## {words}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
+    for name in ["", *sorted(cli.commands)]:
+        arguments = [name, "--help"] if name else ["--help"]
+        text = CliRunner().invoke(cli, arguments, prog_name="qmodel", terminal_width=WIDTH).output
+        yield f"## {f'qmodel {name}'.strip()}\n\n```text\n{text.rstrip()}\n```\n"
 
 
 # --- the language ---------------------------------------------------------------------------------------------------
@@ -143,8 +143,9 @@ def _primitives() -> Iterator[str]:
 
 def _item(word: str, doc: str, indent: str = "") -> str:
     text = f"- `{word}`: {' '.join(doc.split())}"
+    inner = indent + "  "
     return textwrap.fill(
-        text, 118, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False, break_on_hyphens=False
+        text, 118, initial_indent=indent, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -211,6 +212,9 @@ def _run(command: str, status: int, folder: Path) -> tuple[int, str]:
     )
     return done.returncode, _SECONDS.sub("0.00 s", done.stdout)
 
+
+MAKERS: dict[str, Callable[[str], str]] = {"language.md": language, "commands.md": commands, "tutorial.md": played}
+"""The pages that are generated in part: from the page as it is to the page as it should be."""
 
 if __name__ == "__main__":
     main()

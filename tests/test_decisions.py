@@ -210,59 +210,7 @@ def never(m):
     assert (depth, Verdict.HOLDS) == (outcome.depth, outcome.verdict)
 
 
-def test_a_budget_is_asked_and_used_in_one_step(tmp_path: Path) -> None:
-    """Two threads never get more true answers out of a budget than it has."""
-    body = """
-        budget = Budget(1)
-        x = Int(0, high=2)
-
-        @thread(each=2)
-        def task(m, cpu):
-            if choose(m.budget):
-                atomic_inc(m.x)
-
-        @measure("x")
-        def x_is(m):
-            return m.x
-    """
-    assert 1 == maximum(Small(tmp_path, body).search(), "x")
-
-
 # --- 0003: guarded_by and data races --------------------------------------------------------------------------------
-
-GUARDED = """
-    a = SpinLock()
-    x = Int(0, high=2, guarded_by=a)
-    y = Int(0, high=2)
-
-    @thread(each=2)
-    def task(m, cpu):
-        {}
-
-    @measure("y")
-    def y_is(m):
-        return m.y
-"""
-ACCESSES = {
-    "n = m.x": {"race"},
-    "n = READ_ONCE(m.x)": set(),
-    "n = data_race(m.x)": set(),
-    "n = smp_load_acquire(m.x)": set(),
-    "m.x = 1": {"race"},
-    "WRITE_ONCE(m.x, 1)": set(),
-    "atomic_inc(m.x)": set(),
-    "spin_lock(m.a); m.x += 1; spin_unlock(m.a)": set(),
-    "m.y = 1": set(),
-}
-
-
-@pytest.mark.parametrize(("access", "violated"), ACCESSES.items(), ids=ACCESSES)
-def test_a_guarded_variable_needs_its_lock_or_a_mark(tmp_path: Path, access: str, violated: set[str]) -> None:
-    """Touching a guarded variable without its lock is a race unless it is marked; others are taken as marked."""
-    body = GUARDED.format(access)
-    if "m.x" not in access:
-        body = body.replace("return m.y", "return m.x")
-    assert violated == refuted(Small(tmp_path, body).search())
 
 
 def test_an_invariant_is_judged_where_the_locks_of_what_it_reads_are_free(tmp_path: Path) -> None:
@@ -334,24 +282,6 @@ def test_a_packet_is_in_one_place(tmp_path: Path, statements: str, found: tuple[
     assert found == (refuted(outcome), verdict(outcome, "empty"))
 
 
-def test_a_leak_is_reported_where_the_last_hold_dies(tmp_path: Path) -> None:
-    """The trace to a leak ends with the step after which nobody can name the packet, and not at the end of the run."""
-    body = """
-        x = Int(0, high=9)
-
-        @thread
-        def task(m):
-            for skb in m.flow(0):
-                m.x = 1
-                m.x = skb.index + 2
-                m.x = 3
-                m.x = 4
-    """
-    trace = trace_of(Small(tmp_path, PACKETS, body).search(), "no-leak")
-    assert ["x = 1", "x = 2"] == [event.text for event in trace.events][:2]
-    assert 2 == len(trace.steps)
-
-
 # --- 0005: softirqs and bottom halves -------------------------------------------------------------------------------
 
 SOFTIRQ = """
@@ -416,44 +346,6 @@ def test_a_softirq_runs_on_the_cpus_that_raise_it(tmp_path: Path) -> None:
     assert wanted == {(t.name, t.cpu) for t in Small(tmp_path, body).search().threads}
 
 
-def test_a_task_stops_while_a_softirq_runs_on_its_cpu(tmp_path: Path) -> None:
-    """Between the first and the last access of a softirq its CPU's task does nothing, and other CPUs do."""
-    body = """
-        x = Int(0, high=1)
-        y = Int(0, high=1)
-        own = Bool()
-        others = Bool()
-
-        @thread
-        def task(m):
-            raise_softirq(m.handler)
-            m.x = 1
-
-        @thread
-        def other(m):
-            m.y = 1
-
-        @softirq
-        def handler(m, cpu):
-            before = m.x
-            seen = m.y
-            if m.x != before:
-                m.own = True
-            if m.y != seen:
-                m.others = True
-
-        @measure("own")
-        def own_moved(m):
-            return m.own
-
-        @measure("others")
-        def others_moved(m):
-            return m.others
-    """
-    outcome = Small(tmp_path, body).search()
-    assert (0, 1) == (maximum(outcome, "own"), maximum(outcome, "others"))
-
-
 # --- 0006: rest and quiescence --------------------------------------------------------------------------------------
 
 AT_REST = """
@@ -501,33 +393,6 @@ def test_a_run_is_not_over_while_a_store_is_pending(tmp_path: Path, memory: str)
 
 
 # --- 0007: deadlock -------------------------------------------------------------------------------------------------
-
-
-def test_a_circle_with_a_preempted_task_is_a_deadlock(tmp_path: Path) -> None:
-    """A softirq that waits for the lock of the task below it closes a circle, whatever other CPUs can still do."""
-    body = """
-        a = SpinLock()
-        x = Bool()
-
-        @thread
-        def task(m):
-            raise_softirq(m.handler)
-            spin_lock(m.a)
-            spin_unlock(m.a)
-
-        @thread
-        def busy(m):
-            while True:
-                m.x = not m.x
-
-        @softirq
-        def handler(m, cpu):
-            spin_lock(m.a)
-            spin_unlock(m.a)
-    """
-    outcome = Small(tmp_path, body).search()
-    assert {"deadlock"} == refuted(outcome)
-    assert "CPU0 (task) waits for CPU0, which CPU0 (handler) has" in story(outcome, "deadlock")
 
 
 def test_waiting_for_ever_for_a_value_is_a_deadlock(tmp_path: Path) -> None:
@@ -813,7 +678,7 @@ def test_what_waits_for_the_store_buffer(tmp_path: Path, between: str, misses: s
 
 @pytest.mark.parametrize("memory", ["tso", "weak"])
 def test_void_atomics_are_not_lost_while_they_are_pending(tmp_path: Path, memory: str) -> None:
-    """What is pending is what they do, not the value that comes out: the bits and counts of two CPUs all come through."""
+    """What is pending is what they do, not the value that comes out: nothing of what two CPUs do is lost."""
     body = """
         word = Flags(State)
         n = Int(0, low=-2, high=2)

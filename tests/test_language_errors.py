@@ -81,7 +81,7 @@ def test_releasing_the_lock_of_another(check_source: Check) -> None:
     )
     assert {"locking"} == refuted(outcome)
     assert (1, "spin_unlock(m.lock)") == (end_of(outcome, "locking").thread, end_of(outcome, "locking").source)
-    assert "CPU0 (owner) has" in story(outcome, "locking")
+    assert "(now: CPU0 (owner))" in story(outcome, "locking")
 
 
 def test_releasing_a_free_lock(check_source: Check) -> None:

@@ -218,10 +218,10 @@ def test_commits_are_no_switches(memory: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("threads", "numbers", "memory"),
     [
-        (2, range(1, 10**4, 23), "sc"),
-        (3, range(1, 10**6, 5003), "sc"),
-        (2, range(1, 10**4, 97), "tso"),
-        (2, range(1, 10**4, 211), "weak"),
+        (2, range(1, 10**4, 47), "sc"),
+        (3, range(1, 10**6, 15013), "sc"),
+        (2, range(1, 10**4, 211), "tso"),
+        (2, range(1, 10**4, 431), "weak"),
     ],
 )
 def test_trace_is_the_least_of_all_ways_in_many_models(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import click
+
 from qmodel.cli.errors import UsageError
 from qmodel.frontend.declarations import Spec, Variant, load
 from qmodel.frontend.diagnostics import did_you_mean
@@ -21,11 +23,11 @@ def find(name: str) -> list[Spec]:
 
     Raises UsageError where there is none, SpecError where it has mistakes.
     """
-    if name.endswith(".py") or os.sep in name:
-        path, shown = Path(name), name
+    if name.endswith(".py") or os.sep in name or name in {".", ".."}:
+        path, shown = Path(name), click.format_filename(name)
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
-            raise UsageError(f"{name} {what}; give the path of a specification file, or one of: {_known()}")
+            raise UsageError(f"{shown} {what}; give the path of a specification file, or one of: {_known()}")
     else:
         stem = name.replace("-", "_")  # a model is called restart-seq, its file restart_seq.py
         path, shown = SHIPPED / f"{stem}.py", f"specs/{stem}.py"
@@ -35,7 +37,7 @@ def find(name: str) -> list[Spec]:
     try:
         return load(path, shown)
     except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{shown} cannot be read: {error.strerror}") from None
 
 
 def _known() -> str:

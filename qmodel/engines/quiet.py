@@ -22,15 +22,22 @@ if TYPE_CHECKING:
     from qmodel.result import Event, Step
 
 
-def hush(program: Program, initial: dict[str, str], steps: Sequence[Step], judged: str) -> tuple[Step, ...]:
-    """Return the steps with what can be left out marked. judged: the property or measure that the trace is for."""
-    return _Hush(program, initial, steps, judged).steps()
+def hush(
+    program: Program, initial: dict[str, str], steps: Sequence[Step], judged: str, concerned: set[str]
+) -> tuple[Step, ...]:
+    """Return the steps with what can be left out marked.
+
+    judged: the property or measure that the trace is for; concerned: other variables that its end is about.
+    """
+    return _Hush(program, initial, steps, judged, concerned).steps()
 
 
 class _Hush:
-    def __init__(self, program: Program, initial: dict[str, str], steps: Sequence[Step], judged: str) -> None:
+    def __init__(
+        self, program: Program, initial: dict[str, str], steps: Sequence[Step], judged: str, concerned: set[str]
+    ) -> None:
         self.program, self.initial, self._steps = program, initial, steps
-        self.read = {
+        self.read = concerned | {
             name
             for p in (*program.properties, *program.measures)
             if p.name == judged

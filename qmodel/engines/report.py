@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from qmodel.engines.trace import Target
@@ -11,6 +11,7 @@ from qmodel.ir.program import BOUND
 from qmodel.result import MeasureResult, Outcome, Place, PropertyResult, Strength, ThreadInfo, Trace, Verdict
 
 if TYPE_CHECKING:
+    from qmodel.engines.layout import Layout
     from qmodel.ir.program import Program
 
 
@@ -70,6 +71,21 @@ def outcome(
         buffer_full=found.bound,
         places=places,
     )
+
+
+def places(program: Program, layout: Layout, taken: Collection[tuple[int, int]]) -> tuple[Place, ...]:
+    """Return every step of the specification, and whether any thread has taken it: a thread, and a boundary's number."""
+    found: dict[tuple[str, int, int, str, str], bool] = {}
+    for thread in program.threads:
+        if thread.kind == "buffer":
+            continue
+        nodes = program.template_of(thread.tid).nodes
+        for number, node in enumerate(layout.places[thread.template].boundaries):
+            site = nodes[node].site
+            if nodes[node].next:
+                key = (site.file, site.line, site.column, site.function, site.source)
+                found[key] = found.get(key, False) or (thread.tid, number) in taken
+    return tuple(Place(*key, taken=was) for key, was in sorted(found.items()))
 
 
 def judged(program: Program) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ def violated(program: Program, state: State, interpreter: Interpreter, prop: Pro
         variable = program.variables[name]
         texts = [value_text(program, variable.domain, v) for v in interpreter.read(state, name)]
         values.append(f"{name} is {texts[0] if variable.size is None else '{' + ', '.join(texts) + '}'}")
+    values += [f"{text} is {interpreter.evaluate(state, expr)}" for text, expr in prop.inside]
     facts = " and ".join(", ".join(values).rsplit(", ", 1)) if values else expr_text(prop.cond) + " does not hold"
     return f"in the end, {facts}" if prop.kind == "quiescent" else facts
 
@@ -31,7 +32,10 @@ def circle(program: Program, waits: Sequence[tuple[int, str]]) -> str:
     parts = []
     for position, (tid, what) in enumerate(waits):
         holder = waits[(position + 1) % len(waits)][0]
-        parts.append(f"{thread_text(program, tid)} waits for {what}, which {thread_text(program, holder)} has")
+        if what.startswith("CPU"):
+            parts.append(f"{thread_text(program, tid)} is interrupted by {thread_text(program, holder)}")
+        else:
+            parts.append(f"{thread_text(program, tid)} waits for {what}, which {thread_text(program, holder)} has")
     return "; ".join(parts)
 
 
@@ -47,14 +51,14 @@ def tell(program: Program, trace: Trace, prop: str, message: str) -> tuple[str, 
 
 
 def _sentence(text: str) -> str:
-    text = text.strip()
-    return text[:1].upper() + text[1:].rstrip(".") + "." if not _starts_with_name(text) else text.rstrip(".") + "."
+    """Return a sentence. Names keep their letters: `a1 reaches the wire`, `qlen is 1`."""
+    text = text.strip().rstrip(".")
+    first = text.split(" ", 1)[0].rstrip(",")
+    return (text[:1].upper() + text[1:] if first in _WORDS else text) + "."
 
 
-def _starts_with_name(text: str) -> bool:
-    """Names keep their letters: `a1 reaches the wire`, `qlen == len(child)`."""
-    word = text.split(" ", 1)[0].rstrip(",")
-    return any(c.isdigit() or c in "_[]&!=()" for c in word) or (word.islower() and " is " in text[: len(word) + 4])
+_WORDS = {"a", "division", "in", "index", "more", "nothing", "the"}
+"""What a message may begin with that is no name."""
 
 
 def _answers(trace: Trace) -> list[str]:

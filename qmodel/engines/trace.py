@@ -79,6 +79,7 @@ class TraceWriter:
         initial = state
         steps: list[Step] = []
         message = ""
+        concerned: set[str] = set()
         for position, (tid, alternative) in enumerate(moves):
             outcomes = self.interpreter.outcomes(state, tid) if 0 <= tid < len(self.program.threads) else []
             if not 0 <= alternative < len(outcomes):
@@ -88,6 +89,7 @@ class TraceWriter:
             if position == len(moves) - 1:
                 failure = next((f for f in outcome.failures if f.property == target.property), None)
                 if failure is not None:
+                    concerned = self._concerned(tid, failure)
                     message = failure.message + self._other_access(state, tid, failure)
                     steps[-1] = self._with_failure(steps[-1], outcome, failure)
             if outcome.state is None:
@@ -100,7 +102,7 @@ class TraceWriter:
         if target.property == "deadlock":
             steps = self._with_waits(steps, state)
         begun = self._initial(initial)
-        shown = quiet.hush(self.program, dict(begun), steps, target.property or target.measure)
+        shown = quiet.hush(self.program, dict(begun), steps, target.property or target.measure, concerned)
         trace = Trace(shown, switches(steps, self.program.buffers), begun, ())
         return replace(trace, story=story.tell(self.program, trace, target.property, message))
 
@@ -123,7 +125,8 @@ class TraceWriter:
             unfinished = interpreter.unfinished(state)
             if unfinished and next(iter(interpreter.enabled(state)), None) is None:
                 names = " and ".join(thread_text(self.program, t) for t in unfinished)
-                return f"nothing can move any more, and {names} has not ended"
+                verb = "has" if len(unfinished) == 1 else "have"
+                return f"nothing can move any more, and {names} {verb} not ended"
         raise ReplayError(f"the trace does not violate `{target.property or target.measure}`")
 
     # --- events -----------------------------------------------------------------------------------------------------
@@ -219,15 +222,22 @@ class TraceWriter:
                 break
         return found
 
+    def _concerned(self, tid: int, failure: Failure) -> set[str]:
+        """Return the variables that a failed step was about."""
+        node = self.program.template_of(tid).nodes[failure.node]
+        place = node.access.place if node.access is not None else None
+        return {place.var} if isinstance(place, Read) else set()
+
     def _with_waits(self, steps: list[Step], state: State) -> list[Step]:
-        """Add to the last step of a deadlock what each thread in the circle waits for."""
+        """Add to the last step of a deadlock what each thread in it waits for."""
         if not steps:
             return steps
+        stuck = self.interpreter.waiting_cycle(state) or [(tid, "") for tid in self.interpreter.unfinished(state)]
         waits = []
-        for tid, what in self.interpreter.waiting_cycle(state):
-            node = self.program.template_of(tid).nodes[state.frames[tid].node]
-            site = node.site
-            text = f"spin_lock(&{what})" if what in self.program.variables else f"waits for {what}"
+        for tid, what in stuck:
+            site = self.program.template_of(tid).nodes[state.frames[tid].node].site
+            lock = what.partition("[")[0] in self.program.variables
+            text = f"spin_lock(&{what})" if lock else "<interrupted>" if what else site.source
             waits.append(Event(tid, site.function, text, "wait", site.file, site.line, site.source, reads=(what,)))
         return [*steps[:-1], replace(steps[-1], events=(*steps[-1].events, *waits))]
 

@@ -14,7 +14,7 @@ from qmodel.frontend.diagnostics import did_you_mean
 from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS
 from qmodel.frontend.properties import pure_condition, refuse_other_bit
 from qmodel.frontend.values import VOID, WORDS, Value, ValueKind, truth
-from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply, reads_of
+from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply, reads_of, walk
 from qmodel.ir.program import PENDING, WHERE, Assign, EventKind, Label, Place, Primitive, Show
 
 if TYPE_CHECKING:
@@ -580,10 +580,10 @@ def _wait_until(c: FunctionCompiler, node: ast.Call) -> Value:
     cond = pure_condition(c, node.args[0])
     if not reads_of(cond):
         raise c.error(node.args[0], "nothing changes what this waits for", "wait for a shared variable: m.NAME")
-    if len(reads_of(cond)) > 1 and c.atomic is None:
+    if len({part for part in walk(cond) if isinstance(part, Read)}) > 1 and c.atomic is None:
         remedy = "wait for one variable, or wrap the wait into `with atomic():`"
         raise c.error(node.args[0], "this waits for several variables in one step", remedy)
-    label = Label("wait", (ast.unparse(node).replace(f"{c.scope.model}.", ""),))
+    label = Label("load", (ast.unparse(node).replace(f"{c.scope.model}.", ""),))
     c.access(node, Primitive("wait_until", None, None, (cond,), marked=True), label)
     return VOID
 

@@ -240,7 +240,7 @@ class Thread:
 class Property:
     """An invariant (every state) or a quiescent property (every quiescent state): holds where `cond` is not 0.
 
-    Judged only where every lock in `locks` is free.
+    Judged only where every lock in `locks` is free. inside: what the condition says of places of threads, by its text.
     """
 
     name: str
@@ -249,6 +249,7 @@ class Property:
     locks: tuple[Read, ...]
     doc: str
     site: Site
+    inside: tuple[tuple[str, Expr], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,12 @@ def value_text(program: Program, domain: Domain, value: int) -> str:
         case "place":
             if value >= Place.HELD:
                 return f"held by {thread_text(program, value - Place.HELD)}"
-            return Place(value).name.lower()
+            return _PLACES[Place(value)]
         case "int":
             return str(value)
+
+
+_PLACES = {Place.NOWHERE: "nowhere", Place.LISTED: "on a list", Place.WIRE: "on the wire", Place.FREED: "freed"}
 
 
 def thread_text(program: Program, tid: int) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from qmodel.ir.expr import At, Const, Inside, Own, apply, substitute
+from qmodel.ir.expr import At, Const, Inside, Own, apply, substitute, walk
 from qmodel.ir.graph import Piece, expand
+from qmodel.ir.text import expr_text
 from qmodel.ir.program import Guard, Node, Program, Template
 
 if TYPE_CHECKING:
@@ -39,7 +40,14 @@ def place(program: Program) -> Program:
 
     return replace(
         program,
-        properties=tuple(replace(p, cond=substitute(p.cond, inside)) for p in program.properties),
+        properties=tuple(
+            replace(
+                p,
+                cond=substitute(p.cond, inside),
+                inside=tuple((expr_text(e), substitute(e, inside)) for e in walk(p.cond) if isinstance(e, Inside)),
+            )
+            for p in program.properties
+        ),
         measures=tuple(replace(m, value=substitute(m.value, inside)) for m in program.measures),
     )
 

@@ -69,9 +69,10 @@ def _prune(program: Program, template: Template) -> Template:
     sure, maybe = surely_held(program, template), maybe_held(program, template)
     nodes = [_pruned(n, sure[i], maybe[i]) for i, n in enumerate(template.nodes)]
     ended = replace(template, nodes=simplify(nodes)[0])
-    if template.kind == "softirq":
-        return ended
-    held_at_end = {n: maybe_held(program, ended)[n] for n in ended.ends}
+    maybe = maybe_held(program, ended)
+    # A task ends at its end, a softirq where it comes to rest again.
+    ends = ended.ends if template.kind != "softirq" else {i for i, n in enumerate(ended.nodes) if n.rest}
+    held_at_end = {n: maybe[n] for n in ends if template.kind != "buffer"}
 
     def check(number: int) -> list[Fail]:
         locks = sorted({k for lock in held_at_end.get(number, ()) for k in _elements(program, lock)}, key=str)
@@ -79,12 +80,12 @@ def _prune(program: Program, template: Template) -> Template:
         for lock in locks:
             # A release that others have not seen yet is one.
             held = apply("and", apply("==", lock, OWN_HOLD), apply("not", pending(program, lock)))
-            found.append(Fail(held, "locking", (f"the task ends and still holds {lock.var}",)))
+            found.append(Fail(held, "locking", (f"the {template.kind} ends and still holds {lock.var}",)))
         return found
 
     if not any(held_at_end.values()):
         return ended
-    return _at_ends(ended, check)
+    return _at_ends(ended, sorted(held_at_end), check)
 
 
 def _elements(program: Program, lock: Read) -> list[Read]:
@@ -94,10 +95,10 @@ def _elements(program: Program, lock: Read) -> list[Read]:
     return [Read(lock.var, Const(i)) for i in range(program.variables[lock.var].size or 1)]
 
 
-def _at_ends(template: Template, check: Callable[[int], list[Fail]]) -> Template:
+def _at_ends(template: Template, ends: list[int], check: Callable[[int], list[Fail]]) -> Template:
     """Put checks before the end of a thread, within the step that leads there."""
     nodes = list(template.nodes)
-    for end in sorted(template.ends):
+    for end in ends:
         pieces = check(end)
         if not pieces:
             continue

@@ -112,10 +112,7 @@ class Wait(Peterson):
 
     def wait(m, me):
         with atomic():
-            wait_until(m.turn == me or not m.other_wants(me))
-
-    def other_wants(m, me):
-        return any(i != me and m.wants[i] for i in range(2))
+            wait_until(m.turn == me or not m.wants[1 - me])
 
     expect = [Holds(rounds=2)]
 
@@ -125,7 +122,7 @@ class NoTurn(Wait):
 
     def lock(m, me):
         WRITE_ONCE(m.wants[me], True)
-        wait_until(not m.other_wants(me))
+        wait_until(not m.wants[1 - me])
 
     expect = [Refutes("deadlock", rounds=1), Refutes("deadlock")]
 
@@ -134,7 +131,7 @@ class TestFirst(Wait):
     """Each looks at the other's wish before it states its own: both may have looked when neither has."""
 
     def lock(m, me):
-        wait_until(not m.other_wants(me))
+        wait_until(not m.wants[1 - me])
         WRITE_ONCE(m.wants[me], True)
 
     expect = [Refutes("mutex", rounds=1), Refutes("mutex")]

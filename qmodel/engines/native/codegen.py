@@ -30,11 +30,15 @@ class UnsuitableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model unit. properties: what its numbers of properties mean. traps: what its numbers of places mean."""
+    """A model unit, and what its numbers mean.
+
+    steps: the thread and the number of its boundary. traps: the line of the specification where a value is watched.
+    """
 
     text: str
     layout: Layout
     words: int
+    steps: tuple[tuple[int, int], ...]
     properties: tuple[str, ...]
     traps: tuple[str, ...]
 
@@ -48,7 +52,7 @@ def generate(program: Program) -> Source:
     fields = [_shared(unit), *(_own(unit, thread) for thread in program.threads)]
     parts = [_head(unit), *fields, "\n".join(unit.tables()), _ENDED, *steps, looks, _model(unit)]
     text = "\n\n".join(part for part in parts if part) + "\n"
-    return Source(text, unit.layout, unit.words, tuple(unit.properties), tuple(unit.traps))
+    return Source(text, unit.layout, unit.words, tuple(unit.steps), tuple(unit.properties), tuple(unit.traps))
 
 
 def _refuse(program: Program) -> None:
@@ -104,7 +108,7 @@ def _model(unit: Unit) -> str:
     return "\n".join(
         [
             "const struct qm_model qm_model = {",
-            f"\t.words = QM_WORDS, .threads = {len(p.threads)},",
+            f"\t.words = QM_WORDS, .threads = {len(p.threads)}, .steps = {len(unit.steps)},",
             f"\t.properties = {len(numbers)}, .measures = {len(p.measures)},",
             f"\t.deadlock = {numbers['deadlock']}, .bound = {numbers.get(BOUND, 'UINT32_MAX')}, .buffers = {buffers},",
             "\t.expand = expand, .step = step, .observe = observe, .waits_on = waits_on, .unfinished = unfinished,",

@@ -78,6 +78,7 @@ struct worker {
 	qm_sink out; /* first, so that a pointer to it is one to the worker */
 	struct qm_engine *engine;
 	uint64_t *hash;	      /* of each successor */
+	uint8_t *taken;	      /* steps, as the sink notes them */
 	struct look looks[LOOK];
 	int64_t *values;      /* for each state all measures */
 	uint32_t from, count; /* states to expand */
@@ -116,6 +117,7 @@ struct qm_engine {
 	struct list layers; /* the first state of each */
 	uint32_t trap;
 
+	uint8_t *taken; /* steps */
 	struct goal *goals;
 	struct best *bests;
 
@@ -449,6 +451,7 @@ static void expand_and_sift(struct worker *w)
 	qm_sink *out = &w->out;
 	size_t kept = 0, last;
 
+	memset(w->taken, 0, e->model->steps);
 	expand(w);
 	hash_successors(w);
 	for (size_t first = 0; first < out->count; first = last) {
@@ -562,6 +565,12 @@ static enum status settle(struct qm_engine *e, struct worker *w)
 	return settle_looks(e, w) ? QM_MORE : QM_NO_MEMORY;
 }
 
+static void settle_taken(struct qm_engine *e, const struct worker *w)
+{
+	for (uint32_t i = 0; i < e->model->steps; i++)
+		e->taken[i] |= w->taken[i];
+}
+
 /* --- the search ---------------------------------------------------------------------------------------------------- */
 
 static int violated(const struct qm_engine *e)
@@ -585,6 +594,7 @@ static enum status expand_alone(struct qm_engine *e, uint32_t count)
 		hash_successors(w);
 		status = settle(e, w);
 	}
+	settle_taken(e, w);
 	return status;
 }
 
@@ -628,6 +638,7 @@ static enum status expand_together(struct qm_engine *e, uint64_t max_states)
 	for (unsigned i = 0; i < e->worker_count && e->workers[i]->count && status == QM_MORE; i++) {
 		e->next += e->workers[i]->count;
 		status = settle(e, e->workers[i]);
+		settle_taken(e, e->workers[i]);
 		if (status == QM_MORE)
 			status = limited(e, max_states);
 	}
@@ -677,6 +688,12 @@ API void qm_look(const struct qm_engine *e, struct qm_figures *figures)
 	figures->peak = e->peak;
 	figures->depth = e->depth + (e->states > e->end);
 	figures->trap = e->trap;
+}
+
+/* Tells of each step whether it was ever taken. */
+API void qm_taken(const struct qm_engine *e, uint8_t *taken)
+{
+	memcpy(taken, e->taken, e->model->steps);
 }
 
 /* Tells whether a property is violated. */
@@ -1098,9 +1115,11 @@ static struct worker *hire(struct qm_engine *e)
 	w->out.event = add_event;
 	w->values = fresh(e, LOOK * e->model->measures * sizeof(*w->values));
 	more_successors(&w->out);
-	if (w->values && !w->failed)
+	w->taken = w->out.taken = fresh(e, e->model->steps);
+	if (w->values && w->taken && !w->failed)
 		return w;
 	free(w->values);
+	free(w->taken);
 	free(w->hash);
 	free(w->out.to);
 	free(w);
@@ -1122,6 +1141,7 @@ static void hire_more(struct qm_engine *e, unsigned count)
 		e->workers[e->worker_count] = w;
 		if (pthread_create(&w->thread, NULL, work, w)) {
 			free(w->values);
+			free(w->taken);
 			free(w->hash);
 			free(w->out.to);
 			free(w);
@@ -1146,6 +1166,7 @@ API void qm_close(struct qm_engine *e)
 		if (i)
 			pthread_join(w->thread, NULL);
 		free(w->values);
+		free(w->taken);
 		free(w->hash);
 		free(w->out.to);
 		free(w->out.events);
@@ -1170,6 +1191,7 @@ API void qm_close(struct qm_engine *e)
 	}
 	for (uint32_t i = 0; e->bests && i < e->model->measures; i++)
 		free(e->bests[i].goal.states.at);
+	free(e->taken);
 	free(e->goals);
 	free(e->bests);
 	free(e->trail.at);
@@ -1195,10 +1217,13 @@ API struct qm_engine *qm_open(const struct qm_model *model, const qm_state *init
 	e->budget = budget;
 	e->table_bits = TABLE_BITS;
 	e->table = fresh(e, sizeof(*e->table) << TABLE_BITS);
+	e->taken = fresh(e, model->steps);
 	e->goals = fresh(e, model->properties * sizeof(*e->goals));
 	e->bests = fresh(e, model->measures * sizeof(*e->bests));
 	e->workers = fresh(e, workers * sizeof(struct worker *));
-	if (!e->table || !e->goals || !e->bests || !e->workers || !push(e, &e->layers, 0) || make_room(e, 1) != QM_MORE)
+	if (!e->table || !e->taken || !e->goals || !e->bests || !e->workers || !push(e, &e->layers, 0))
+		goto failed;
+	if (make_room(e, 1) != QM_MORE)
 		goto failed;
 	e->workers[0] = hire(e);
 	if (!e->workers[0])

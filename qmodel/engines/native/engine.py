@@ -88,9 +88,11 @@ def run(program: Program, options: Options, workers: int = 1) -> Outcome:
     writer = TraceWriter(interpreter)
     found = _Found()
     traces: dict[Target, Trace | None] = {}
+    taken: set[tuple[int, int]] = set()
     try:
         with library.opened(model, unit.layout.pack(initial), unit.words, _budget(options), workers) as search:
             _search(search, unit, options, found)
+            taken = {step for step, was in zip(unit.steps, search.taken(len(unit.steps)), strict=True) if was}
             # Whatever ended the search, what it found is worth its traces.
             search.allow(search.figures().memory + _left(MARGIN // 2))
             traces = _traces(search, unit, program, writer, found)
@@ -98,7 +100,8 @@ def run(program: Program, options: Options, workers: int = 1) -> Outcome:
                 found.bytes_per_state = search.figures().peak / found.states
     except MemoryError:
         found.why = found.why or _NO_MEMORY
-    return report.outcome("native", program, writer.threads(), found, traces, started)
+    places = report.places(program, unit.layout, taken)
+    return report.outcome("native", program, writer.threads(), found, traces, started, places)
 
 
 def _search(search: Search, unit: Source, options: Options, found: _Found) -> None:

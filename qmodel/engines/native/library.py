@@ -50,6 +50,7 @@ _FUNCTIONS = {
     "qm_allow": (None, _HANDLE, _U64),
     "qm_search": (_INT, _HANDLE, _U64, _INT, _U64),
     "qm_look": (None, _HANDLE, ctypes.POINTER(Figures)),
+    "qm_taken": (None, _HANDLE, ctypes.POINTER(ctypes.c_uint8)),
     "qm_violated": (_INT, _HANDLE, _U32),
     "qm_best": (_INT, _HANDLE, _U32, ctypes.POINTER(ctypes.c_int64)),
     "qm_trace": (_INT, _HANDLE),
@@ -75,6 +76,12 @@ class Search:
         figures = Figures()
         self._library.qm_look(self._handle, ctypes.byref(figures))
         return figures
+
+    def taken(self, steps: int) -> list[bool]:
+        """Return of each step whether it was ever taken."""
+        found = (ctypes.c_uint8 * steps)()
+        self._library.qm_taken(self._handle, found)
+        return [bool(was) for was in found]
 
     def violated(self, number: int) -> bool:
         """Tell whether a property is violated."""

@@ -24,14 +24,16 @@ struct qm_event {
 };
 
 /*
- * Takes what a step leads to. trap: 0, or the number of a place in the model at which a value left the 64 bits or the
- * bounds that it was given; what comes out is then worth nothing.
+ * Takes what a step leads to. taken: for each step, by its number, whether it was ever taken. trap: 0, or the number of
+ * a place in the model at which a value left the 64 bits or the bounds that it was given; what comes out is then worth
+ * nothing.
  */
 typedef struct qm_sink {
 	qm_state *to;
 	size_t count, room;
 	struct qm_event *events;
 	size_t event_count, event_room;
+	uint8_t *taken;
 	uint32_t from;
 	uint32_t trap;
 	void (*more)(struct qm_sink *out);
@@ -39,7 +41,7 @@ typedef struct qm_sink {
 } qm_sink;
 
 /*
- * A program. Threads and properties are numbered; deadlock, bound: numbers of properties that the engine itself knows.
+ * A program. Threads, properties and steps are numbered; deadlock, bound: properties that the engine itself knows.
  *
  * buffers: the threads that commit pending stores, one bit each. expand: takes every step of every thread, and tells
  * whether one of them waits for a lock in a way that could close a circle. observe: the properties that a state
@@ -47,7 +49,7 @@ typedef struct qm_sink {
  * thread waits for, or -1. unfinished: whether a task has not ended.
  */
 struct qm_model {
-	uint32_t words, threads, properties, measures, deadlock, bound;
+	uint32_t words, threads, steps, properties, measures, deadlock, bound;
 	uint64_t buffers;
 	unsigned (*expand)(const qm_state *s, qm_sink *out);
 	unsigned (*step)(unsigned thread, const qm_state *s, qm_sink *out);
@@ -61,11 +63,20 @@ struct qm_model {
 #define QM_LOCAL_STEPS 100000 /* a step that passes more places than this does not end */
 #define QM_PICKS 64	      /* choices on one way through a step */
 
-static inline void qm_emit(qm_sink *out, const qm_state *t)
+/* Notes that a step leads to a state. */
+static inline void qm_emit(qm_sink *out, uint32_t step, const qm_state *t)
 {
+	out->taken[step] = 1;
 	if (QM_UNLIKELY(out->count == out->room))
 		out->more(out);
 	out->to[out->count++] = *t;
+}
+
+/* Notes that a step violates a property. */
+static QM_RARE void qm_fail(qm_sink *out, uint32_t step, unsigned property, unsigned thread, unsigned fatal)
+{
+	out->taken[step] = 1;
+	out->event(out, property, thread, fatal);
 }
 
 static inline void qm_trap(qm_sink *out, uint32_t place)

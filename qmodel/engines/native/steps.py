@@ -43,7 +43,7 @@ class StepWriter(ValueWriter):
         self.depth = 1
         self.used: set[str] = set()
         self.labels: set[int] = set()
-        self.start = 0
+        self.start = self.step = 0
         self.choosing = False
         self.flow = Flow(0, lambda _: ())
         self.changed: set[str] = set()
@@ -115,6 +115,7 @@ class StepWriter(ValueWriter):
         self.changed = {name for i in instructions if (name := defines(i)) is not None}
         self.lines, self.comment, self.depth, self.used, self.labels = [], "", 1, set(), set()
         self.start, self.state, self.site = start, "&t", self.nodes[start].site
+        self.step = self.unit.steps.index((self.thread.tid, self.numbers[start]))
         self._emit(start, None)
         if self.lines[-1] == "\tgoto next;" and not self.flow.cyclic:
             self.lines.pop()
@@ -146,8 +147,7 @@ class StepWriter(ValueWriter):
     def _closing(self) -> list[str]:
         lines = []
         if self.flow.cyclic:
-            number = self.unit.properties.index("endless")
-            lines += ["endless:", f"\tout->event(out, {number} /* endless */, {self.thread.tid}, 1);"]
+            lines += ["endless:", f"\t{self._event('endless', fatal=True)}"]
             lines += [] if self.choosing else ["\treturn 0;"]
         if self.choosing:
             lines += ["next:", "\tif (qm_again(&picks))", "\t\tgoto again;", "\treturn waits;"]
@@ -291,7 +291,7 @@ class StepWriter(ValueWriter):
         sure = isinstance(cond, Const)
         if isinstance(cond, Const) and not cond.value:
             return True
-        event = f"out->event(out, {self.unit.properties.index(name)} /* {name} */, {self.thread.tid}, {int(fatal)});"
+        event = self._event(name, fatal=fatal)
         end = [self._end()] if fatal else []
         if sure:
             for text in (event, *end):
@@ -303,6 +303,10 @@ class StepWriter(ValueWriter):
         if fatal:
             self.line("}")
         return True
+
+    def _event(self, name: str, *, fatal: bool) -> str:
+        number = self.unit.properties.index(name)
+        return f"qm_fail(out, {self.step}, {number} /* {name} */, {self.thread.tid}, {int(fatal)});"
 
     def _end(self) -> str:
         return "goto next;" if self.choosing else "return 0;"
@@ -322,7 +326,7 @@ class StepWriter(ValueWriter):
                 self.line(f"save_{tid}_{self.names[name]}(&t, {self.local(name)});")
         if target != self.start:
             self.line(f"go_{tid}(&t, {self.numbers[target]});")
-        self.line("qm_emit(out, &t);")
+        self.line(f"qm_emit(out, {self.step}, &t);")
         self.line(self._end())
 
     # --- waiting ----------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class Unit:
         self.shared = Names(alone=False)
         self.locals = {name: Names(alone=True) for name in program.templates}
         self.properties = _property_names(program)
+        self.steps = [(t.tid, n) for t in program.threads for n in range(len(layout.places[t.template].boundaries))]
         self.traps: list[str] = []
         self._tables: dict[str, str] = {}
         self._facts: dict[str, Facts] = {}

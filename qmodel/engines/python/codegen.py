@@ -499,7 +499,7 @@ def at_code(program: Program, layout: Layout, part: At) -> Atom:
     if len(numbers) == len(places.boundaries):
         return 1
     if len(numbers) == 1:
-        return f"({counter}) == {numbers[0]}"
+        return f"(({counter}) == {numbers[0]})"
     return f"({sum(1 << n for n in numbers)} >> ({counter}) & 1)"
 
 

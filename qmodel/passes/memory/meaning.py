@@ -112,9 +112,9 @@ class Meaning:
             return []
         lock = Read(guard, p.place.index if self.program.variables[guard].size is not None else None)
         message = (
-            f"{p.place.var} is touched without {guard}, which ",
+            f"{p.place.var} is touched without {guard} (now: ",
             Show(lock, self.program.variables[guard].domain),
-            " has",
+            ")",
         )
         return [Fail(apply("!=", lock, OWN_HOLD), "race", message)]
 
@@ -239,7 +239,7 @@ class Meaning:
                 pieces, seen = machine.load(lock)
                 return [*pieces, *self._result(p, apply("!=", seen, Const(0)))]
             case _:
-                other = (f"{lock.var} is released, which ", Show(lock, domain), " has")
+                other = (f"{lock.var} is released by one who does not hold it (now: ", Show(lock, domain), ")")
                 failed = Fail(apply("!=", lock, OWN_HOLD), "locking", other)
                 return [failed, *machine.store(lock, Const(0), release=True)]
 
