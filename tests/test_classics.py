@@ -55,7 +55,9 @@ def test_every_variant_states_what_comes_of_it(name: str) -> None:
 def test_peterson_without_turn_waits_in_both_threads() -> None:
     """Two stores and the deadlock is there: each wants to enter and waits for the other's wish to end."""
     outcome = check_file(classic("peterson"), "no-turn", rounds=1)
-    assert [(0, "WRITE_ONCE(wants[0], true)"), (1, "WRITE_ONCE(wants[1], true)")] == moves(outcome, "deadlock")
+    stores = [(0, "WRITE_ONCE(wants[0], true)"), (1, "WRITE_ONCE(wants[1], true)")]
+    waits = [(me, "wait_until(not m.wants[1 - me])") for me in range(2)]
+    assert [*stores, *waits] == moves(outcome, "deadlock")
 
 
 def test_peterson_test_first() -> None:

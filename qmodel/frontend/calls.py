@@ -125,7 +125,10 @@ def argument(c: FunctionCompiler, kind: str, node: ast.expr) -> Value:
         match node:
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == c.scope.model and name in budgets:
                 return Value("handler", name=name)
-        remedy = did_you_mean(ast.unparse(node).rpartition(".")[2], budgets, "declare `name = Budget(2)` in the model")
+        name = ast.unparse(node).rpartition(".")[2]
+        remedy = did_you_mean(name, budgets, "declare `name = Budget(2)` in the model")
+        if name in budgets:
+            remedy = f"write {c.scope.model}.{name}"
         raise c.error(node, f"`{ast.unparse(node)}` is no budget", remedy)
     if kind == "text":
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -146,7 +146,7 @@ class FunctionCompiler(Expressions):
             remedy = f"write `def {name}(m, …)`"
             raise owned.module.file.error(owned.node, "the first argument is the model", remedy)
         names = [a.arg for a in arguments.args]
-        twice = next((a for a in arguments.args if names.count(a.arg) > 1), None)
+        twice = next((a for i, a in enumerate(arguments.args) if a.arg in names[:i]), None)
         if twice is not None:
             raise owned.module.file.error(twice, f"two arguments are called `{twice.arg}`", "name each differently")
         scope = Scope(name, owned.module, names[0])
@@ -680,7 +680,8 @@ class FunctionCompiler(Expressions):
                 if name in self.config.variant.functions:
                     raise self.error(node, f"`{name}` is a function of the model", f"write {self.scope.model}.{name}(…)")
                 return calls.compile_call(self, node, name)
-        raise self.error(node, f"`{ast.unparse(node.func)}` cannot be called", "call a primitive or m.FUNCTION(…)")
+        remedy = f"call a primitive or {self.scope.model}.FUNCTION(…)"
+        raise self.error(node.func, f"`{ast.unparse(node.func)}` cannot be called", remedy)
 
     def _park(self, node: ast.Call) -> Value:
         if not self.parking or len(self.scopes) != 1:

@@ -417,13 +417,14 @@ static void expand(struct worker *w)
 	for (uint32_t i = 0; i < w->count; i++) {
 		const qm_state *s = state_at(e, w->from + i);
 		struct look *look = &w->looks[i];
-		size_t before = out->count;
+		size_t before = out->count + out->event_count;
 		unsigned waits;
+		int ended;
 
 		out->from = i;
 		waits = model->expand(s, out);
-		look->stuck = stuck && ((waits && circle(model, s, out)) ||
-					(out->count == before && (circle(model, s, out) || model->unfinished(s))));
+		ended = out->count + out->event_count == before;
+		look->stuck = stuck && (waits || ended) && (circle(model, s, out) || (ended && model->unfinished(s)));
 		look->bad = model->observe(s, out, w->values + (size_t)i * model->measures, &look->judged);
 	}
 	w->transitions = out->count;

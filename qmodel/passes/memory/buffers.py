@@ -115,7 +115,8 @@ class Tso(Machine):
         program = self.program
         if self.count:
             widest = max(program.variables[n].domain.hi - program.variables[n].domain.lo for n in self.base)
-            self._value_domain = Domain("int", 0, max(widest, 1))
+            # What is added may be negative, so that it is kept from the range of the variable upwards.
+            self._value_domain = Domain("int", 0, max(2 * widest if self.weak else widest, 1))
             entries = program.cpus * self.buffer
             variables = dict(program.variables)
             ghosts = [
@@ -384,7 +385,6 @@ class Weak(Tso):
         domain = self.program.variables[place.var].domain
         value = argument
         if _KINDS[name] == ADD:
-            # What is added may be negative; it is kept from the range of the variable upwards.
             value = apply("+", argument, Const(domain.hi - domain.lo))
         return self._append(location, _KINDS[name], value, release=False)
 
