@@ -257,7 +257,7 @@ class NoExclusion(Nolock):
         spin_unlock(m.consumer_lock)
         return skb
 
-    expect = [Refutes("order", packets=(2, 1))]
+    expect = [Refutes("order", packets=(2, 1)), Refutes("order", packets=(2, 1), busy=1)]
 
 
 class Seqlock(Nolock):

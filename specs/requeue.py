@@ -330,6 +330,7 @@ class Head(Requeue):
     expect = [
         Holds(scenario="queued", busy=2),
         Holds(scenario="queued", busy=2, stop=True, wakes=3),
+        Holds(scenario="queued", busy=2, full=1, wakes=1),
         Holds(scenario="requeued", busy=0, freezes=2),
         Holds(),
         Holds(packets=2, busy=2),

@@ -64,6 +64,7 @@ class RunningBool(Running):
 
     expect = [
         Holds(busy=0, memory=("sc", "tso", "weak")),
+        Holds(busy=0, full=1, wakes=1, packets=(2, 1)),
         Holds(busy=1, stop=True, wakes=2, memory=("sc", "tso")),
         Refutes("stuck", busy=1, stop=True, wakes=2, memory="weak"),
     ]
@@ -161,7 +162,7 @@ class EndAfterUnlock(RunningBool):
         clear_bit(QdiscState.SCHED, m.state)
         m.run_and_unlock()
 
-    expect = [Refutes("stuck", busy=0)]
+    expect = [Refutes("stuck", busy=0), Refutes("stuck", busy=1)]
 
 
 class BeginWithoutLock(RunningBool):

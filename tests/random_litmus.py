@@ -14,7 +14,7 @@ class _Writer:
     """Writes one test. Every register and variable is looked at."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311  nothing here is a secret
         self.registers = 0
         self.in_section = False
         self.in_lock = False
@@ -119,7 +119,9 @@ class _Writer:
         """Return accesses that depend on what a register holds."""
         if not self.registers:
             return []
-        test = f"r{self.random.randrange(self.registers)} {self.random.choice(('==', '!='))} {self.random.randint(0, 1)}"
+        test = (
+            f"r{self.random.randrange(self.registers)} {self.random.choice(('==', '!='))} {self.random.randint(0, 1)}"
+        )
         yes, no = self.access()[0], self.access()[0]
         return [f"if ({test}) {{ {yes} }}" + (f" else {{ {no} }}" if self.random.random() < 0.5 else "")]
 

@@ -10,6 +10,7 @@ another form means Python decides only when it runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -119,13 +120,14 @@ class _Number:
 
 @dataclass(frozen=True)
 class _Helper:
-    """A function of the model: what it takes and gives, its accesses, and whether it may wait."""
+    """A function of the model: what it takes and gives, its accesses, and whether it may wait or choose."""
 
     name: str
     parameters: tuple[str, ...]
     returns: str
     cost: int
     waits: bool
+    chooses: bool
 
 
 @dataclass
@@ -150,7 +152,7 @@ class _Scope:
 
     ints, truths: locals that surely have a value; limited: those of them that are declared with bounds. loops: around
     this place within the function. held: locks that are held. block: in a block that must not be left, because a lock
-    or bottom halves would be forgotten.
+    or bottom halves would be forgotten. chooses: choose() may stand here, which it may not in a loop of an atomic block.
     """
 
     ints: tuple[str, ...] = ()
@@ -162,6 +164,7 @@ class _Scope:
     held: tuple[str, ...] = ()
     block: bool = False
     atomic: bool = False
+    chooses: bool = True
 
 
 class _Writer:
@@ -174,7 +177,7 @@ class _Writer:
         self.left = 0.0
         self.times = 1
         self.returns = ""
-        self.waited = False
+        self.waited = self.chosen = False
         self.names = 0
         self.may_wait = True
         self.may_choose = True
@@ -239,9 +242,7 @@ class _Writer:
                 return self._read(scope)
             case "if":
                 first, test = self.int_(scope, depth - 1), self.condition(scope, depth - 1)
-                second = self.int_(scope, depth - 1)
-                if self.one_in(4):
-                    first = self.truth(scope, depth - 1)
+                second = self.truth(scope, depth - 1) if self.one_in(4) else self.int_(scope, depth - 1)
                 return f"(({first} if {test} else {second}) + 0)"
             case "min":
                 first, second = self.int_(scope, depth - 1), self.int_(scope, depth - 1)
@@ -342,7 +343,8 @@ class _Writer:
                 word = self.pick(["test_bit", "test_and_set_bit", "test_and_clear_bit"])
                 bit = self.pick(["Word.A", "Word.B", f"({self._leaf(scope)} & 1)"])
                 return f"{word}({bit}, m.{self.model.word})"
-            case "choose" if self.may_choose:
+            case "choose" if self.may_choose and scope.chooses:
+                self.chosen = True
                 return f"choose(m.{self.model.budget})" if self.model.budget and self.one_in(2) else "choose()"
             case "call":
                 found = self.call(scope, "bool")
@@ -370,8 +372,11 @@ class _Writer:
         """Write a call of a function that returns a number, a truth value, or nothing; empty where there is none."""
         for helper in self.random.sample(self.model.helpers, len(self.model.helpers)):
             allowed = self.may_wait and not scope.atomic and not (scope.held and not self.one_in(6))
-            if helper.returns == returns and (allowed or not helper.waits) and self.spend(helper.cost):
+            allowed = allowed or not helper.waits
+            allowed &= not helper.chooses or (self.may_choose and not scope.atomic)
+            if helper.returns == returns and allowed and self.spend(helper.cost):
                 self.waited |= helper.waits
+                self.chosen |= helper.chooses
                 arguments = ", ".join(self.int_(scope, 1) for _ in helper.parameters)
                 return f"m.{helper.name}({arguments})"
         return ""
@@ -561,7 +566,7 @@ class _Writer:
         return True
 
     def _inner(self, scope: _Scope) -> _Scope:
-        return replace(scope, loops=scope.loops + 1, block=False)
+        return replace(scope, loops=scope.loops + 1, block=False, chooses=scope.chooses and not scope.atomic)
 
     def _for(self, scope: _Scope, depth: int) -> _Scope:
         name = self.pick(["i", "j", self._new("i")])
@@ -650,14 +655,16 @@ class _Writer:
             return
         variable = self.model.numbers[self.random.randrange(len(self.model.numbers))]
         op = self.pick(["!=", "<=", ">=", "!="])
-        self.line(f"wait_until({variable.text} {op} {self._leaf(scope)})")
+        leaf = self.pick(scope.ints) if scope.ints else str(variable.high)
+        self.line(f"wait_until({variable.text} {op} {leaf})")
 
     # --- functions ----------------------------------------------------------------------------------------------------
 
     def helper(self, number: int) -> None:
         """Write a function that others call."""
         parameters = ("p", "q")[: self.random.randint(0, 2)]
-        self.returns, self.waited, self.left, self.times = self.pick(["int", "int", "bool", ""]), False, 2, 1
+        self.returns, self.left, self.times = self.pick(["int", "int", "bool", ""]), 2, 1
+        self.waited = self.chosen = False
         arguments = ", ".join(("m", *parameters))
         before = self.left
         with self.block(f"def f{number}({arguments}):"):
@@ -666,7 +673,7 @@ class _Writer:
                 self._return(scope)
         self.lines.append("")
         cost = int(before - self.left)
-        self.model.helpers.append(_Helper(f"f{number}", parameters, self.returns, cost, self.waited))
+        self.model.helpers.append(_Helper(f"f{number}", parameters, self.returns, cost, self.waited, self.chosen))
 
     def thread(self, number: int, accesses: int, decorator: str = "@thread") -> None:
         """Write a thread."""
@@ -770,9 +777,31 @@ def specification(random: Random) -> str:
     if writer.model.handler:
         writer.softirq()
     writer.properties()
-    while not writer.lines[-1]:
-        writer.lines.pop()
-    return _HEAD + "\n".join(writer.lines) + "\n"
+    return _HEAD + _used("\n".join(writer.lines))
+
+
+def _used(body: str) -> str:
+    """Return the body of the model without what it declares and does not use, which qmodel refuses."""
+    members = re.split(r"\n(?=    \S)", body)
+    merged: list[str] = []
+    for member in members:
+        if merged and merged[-1].lstrip().startswith("@") and "\n" not in merged[-1]:
+            merged[-1] += "\n" + member
+        else:
+            merged.append(member)
+    while True:
+        text = "\n".join(merged)
+        kept = [m for m in merged if _kept(m, text)]
+        if kept == merged:
+            return text.rstrip() + "\n"
+        merged = kept
+
+
+def _kept(member: str, text: str) -> bool:
+    found = re.match(r"    (?:@softirq\n    )?(?:def )?(\w+)(?: =|\()", member)
+    if found is None or member.startswith("    @") and not member.startswith("    @softirq"):
+        return True
+    return re.search(rf"\bm\.{found[1]}\b|guarded_by={found[1]}\b", text) is not None
 
 
 def specifications() -> st.SearchStrategy[str]:

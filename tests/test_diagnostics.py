@@ -20,8 +20,6 @@ from qmodel.passes import lower
 from tests.support import refuted, story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from qmodel.frontend.diagnostics import Diagnostic
     from qmodel.result import Outcome
 
@@ -87,7 +85,7 @@ class Broken(Model):
 
 
 class Mistake(NamedTuple):
-    """A text with its caret, words of what is said of it, and of what to write instead. code: what else a thread does."""
+    """A text with its caret, words of what is said of it and of what to write instead. code: what a thread does too."""
 
     text: str
     message: str
@@ -210,7 +208,9 @@ IN_A_THREAD = {
     "parameter that is assigned": Mistake("«m.cpus» = 3", "`cpus` is a constant", "declare a variable"),
     "model that is assigned": Mistake("«m» = 3", "`m` is the model", "use another name"),
     "nothing that is assigned": Mistake("«x» = smp_mb()", "the call returns nothing", "without assigning"),
-    "two names assigned": Mistake("«x, y» = 1, 2", "one name or variable is assigned at a time", "one assignment a line"),
+    "two names assigned": Mistake(
+        "«x, y» = 1, 2", "one name or variable is assigned at a time", "one assignment a line"
+    ),
     "chain of assignments": Mistake("«x = y = 1»", "one name or variable is assigned at a time", "assignment a line"),
     "comparison instead of assignment": Mistake("«m.n == 1»", "nothing uses what this comparison", "write `=`"),
     "value that nothing uses": Mistake("«m.n + 1»", "nothing uses this value", "assign it, or remove it"),
@@ -336,47 +336,67 @@ FUNCTIONS = {
         "def f(m):\n    m.g()\n\ndef g(m):\n    «m.f()»", "`f` calls itself", "write it as a loop", "m.f()"
     ),
     "value on one way only": Mistake(
-        "«def f(m):»\n    if m.flag:\n        return 1", "does not return a value on every way", "add a `return`",
+        "«def f(m):»\n    if m.flag:\n        return 1",
+        "does not return a value on every way",
+        "add a `return`",
         "m.n = m.f()",
     ),
     "values of two kinds": Mistake(
-        "def f(m):\n    if m.flag:\n        return 1\n    return «None»", "returns a number elsewhere", "the same kind",
+        "def f(m):\n    if m.flag:\n        return 1\n    return «None»",
+        "returns a number elsewhere",
+        "the same kind",
         "x = m.f()",
     ),
     "nothing and a value": Mistake(
-        "def f(m):\n    if m.flag:\n        return\n    «return 1»", "returns nothing elsewhere", "a value there too",
+        "def f(m):\n    if m.flag:\n        return\n    «return 1»",
+        "returns nothing elsewhere",
+        "a value there too",
         "x = m.f()",
     ),
     "value and nothing": Mistake(
-        "def f(m):\n    if m.flag:\n        return 1\n    «return»", "returns a value elsewhere", "one here too",
+        "def f(m):\n    if m.flag:\n        return 1\n    «return»",
+        "returns a value elsewhere",
+        "one here too",
         "x = m.f()",
     ),
     "shared list returned": Mistake(
         "def f(m):\n    return «m.q»", "a list of packets cannot be returned", "a list of the thread's own", "x = m.f()"
     ),
     "local without a value": Mistake(
-        "def f(m):\n    if m.flag:\n        x = 1\n    return «x»", "`x` may have no value here", "every way to here",
+        "def f(m):\n    if m.flag:\n        x = 1\n    return «x»",
+        "`x` may have no value here",
+        "every way to here",
         "m.n = m.f()",
     ),
     "local with a value of another call": Mistake(
-        "def f(m, c):\n    if c or m.flag:\n        x = 1\n    return «x»", "`x` may have no value here", "every way",
+        "def f(m, c):\n    if c or m.flag:\n        x = 1\n    return «x»",
+        "`x` may have no value here",
+        "every way",
         "m.n = m.f(True)\nm.n = m.f(m.flag)",
     ),
     "default of an argument": Mistake(
         "«def f(m, a=1):»\n    return a", "takes plain arguments", "without a default", "m.n = m.f(1)"
     ),
-    "no argument at all": Mistake("«def f():»\n    pass", "the first argument is the model", "write `def f(m, …)`", "m.f()"),
-    "argument twice": Mistake("def f(m, a, «a»):\n    pass", "two arguments are called `a`", "differently", "m.f(1, 2)"),
+    "no argument at all": Mistake(
+        "«def f():»\n    pass", "the first argument is the model", "write `def f(m, …)`", "m.f()"
+    ),
+    "argument twice": Mistake(
+        "def f(m, a, «a»):\n    pass", "two arguments are called `a`", "differently", "m.f(1, 2)"
+    ),
     "model under another name": Mistake(
         "def f(self):\n    «m».n = 1", "unknown name `m`", "the model is called `self`", "m.f()"
     ),
-    "break of the caller's loop": Mistake("def f(m):\n    «break»", "there is no loop here", "`return`", "while m.n:\n    m.f()"),
+    "break of the caller's loop": Mistake(
+        "def f(m):\n    «break»", "there is no loop here", "`return`", "while m.n:\n    m.f()"
+    ),
     "function that nothing calls": Mistake("«def f(m):»\n    pass", "`f` is never called", "call it: m.f(…)"),
     "softirq that nothing raises": Mistake(
         "@softirq\n«def f(m, cpu):»\n    pass", "`f` is never called", "raise it: raise_softirq(m.f)"
     ),
     "async": Mistake("«async def f(m):»\n    pass", "`async` has no meaning", "write a plain function"),
-    "unknown decorator": Mistake("@«thred»\ndef f(m):\n    pass", "unknown decorator `thred`", "did you mean `thread`?"),
+    "unknown decorator": Mistake(
+        "@«thred»\ndef f(m):\n    pass", "unknown decorator `thred`", "did you mean `thread`?"
+    ),
     "two decorators": Mistake("@thread\n@«softirq»\ndef f(m):\n    pass", "has one decorator", "remove the others"),
     "thread with too many arguments": Mistake(
         "@thread\ndef f(m, cpu, «x»):\n    m.n = 1", "is told its CPU only", "read the rest from the model"
@@ -409,11 +429,13 @@ FUNCTIONS = {
     ),
     "two properties of one name": Mistake(
         '@invariant("a")\ndef f(m):\n    return True\n\n@«measure("a")»\ndef g(m):\n    return m.n',
-        "a second property `a`", "another name",
+        "a second property `a`",
+        "another name",
     ),
     "property with a loop": Mistake(
         '@invariant("a")\ndef f(m):\n    «for i in range(3):»\n        pass\n    return True',
-        "`f` is not one `return`", "write `return CONDITION`",
+        "`f` is not one `return`",
+        "write `return CONDITION`",
     ),
     "property with an assignment": Mistake(
         '@invariant("a")\ndef f(m):\n    «x = m.n»\n    return x', "`f` is not one `return`", "write `return CONDITION`"
@@ -435,10 +457,13 @@ FUNCTIONS = {
     ),
     "property with a helper that acts": Mistake(
         '@invariant("a")\ndef f(m):\n    return m.g()\n\ndef g(m):\n    «m.n = 1»\n    return True',
-        "`g` is not one `return`", "helpers may be functions of the same form",
+        "`g` is not one `return`",
+        "helpers may be functions of the same form",
     ),
     "property that calls itself": Mistake(
-        '@invariant("a")\ndef f(m):\n    return m.g()\n\ndef g(m):\n    return «m.g()»', "`g` calls itself", "write it out"
+        '@invariant("a")\ndef f(m):\n    return m.g()\n\ndef g(m):\n    return «m.g()»',
+        "`g` calls itself",
+        "write it out",
     ),
     "property with a computed index": Mistake(
         '@invariant("a")\ndef f(m):\n    return m.slots[«m.n»] < 4', "not within 0 to 1 in every state", "all()"
@@ -456,7 +481,10 @@ FUNCTIONS = {
         '@invariant("a")\ndef f(m):\n    return «all(m.slots)»', "all() ranges over numbers", "for i in range(n)"
     ),
     "property that is called": Mistake(
-        '@invariant("a")\ndef f(m):\n    return True', "`f` is marked @invariant", "a function of its own", "if «m.f()»: pass"
+        '@invariant("a")\ndef f(m):\n    return True',
+        "`f` is marked @invariant",
+        "a function of its own",
+        "if «m.f()»: pass",
     ),
     "scenario without a name": Mistake("@«scenario»\ndef f(m):\n    m.n = 1", "has no name", '@scenario("name")'),
     "second scenario": Mistake(
@@ -481,19 +509,22 @@ FUNCTIONS = {
         '@scenario("a")\ndef f(m):\n    «wait_until(m.flag)»', "has no meaning in a scenario", "threads begin after it"
     ),
     "scenario that hands packets over": Mistake(
-        '@scenario("a")\ndef f(m):\n    for s in «m.flow(0)»:\n        kfree_skb(s)', "hands nothing over", "m.parked(flow)"
+        '@scenario("a")\ndef f(m):\n    for s in «m.flow(0)»:\n        kfree_skb(s)',
+        "hands nothing over",
+        "m.parked(flow)",
     ),
     "packet of no flow that is parked": Mistake(
         '@scenario("a")\ndef f(m):\n    __skb_queue_tail(m.q, «m.parked(5)»)', "the number of a flow", "from 0 to 1"
     ),
     "packets that are parked in a loop": Mistake(
         '@scenario("a")\ndef f(m):\n    while m.n:\n        __skb_queue_tail(m.q, «m.parked(0)»)',
-        "in a branch or a loop", "one call after another",
+        "in a branch or a loop",
+        "one call after another",
     ),
     "value returned by a scenario": Mistake(
         '@scenario("a")\ndef f(m):\n    «return 3»', "a scenario returns to nobody", "write `return` alone"
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -594,7 +625,7 @@ def test_mistake_in_a_declaration(tmp_path: Path, name: str) -> None:
 
 # --- whole files ------------------------------------------------------------------------------------------------------
 
-BASE = IMPORTS + '''
+BASE = f'''{IMPORTS}
 class Base(Model):
     """What the variants have in common."""
 
@@ -620,34 +651,47 @@ class Good(Base):
 
 FILES = {
     "variant that changes nothing": Mistake(
-        BASE + "«class Same(Good):»\n    '''The same.'''\n", "`Same` changes nothing of `Good`", "override what the patch"
+        BASE + "«class Same(Good):»\n    '''The same.'''\n",
+        "`Same` changes nothing of `Good`",
+        "override what the patch",
     ),
     "variant with expectations only": Mistake(
-        BASE + "«class Same(Good):»\n    expect = [Holds()]\n", "changes nothing of `Good`", "what comes out of `Good` there"
+        BASE + "«class Same(Good):»\n    expect = [Holds()]\n",
+        "changes nothing of `Good`",
+        "what comes out of `Good` there",
     ),
     "variant that overrides a name that is not there": Mistake(
         BASE + "class Bad(Good):\n    «def ff(m):»\n        m.n = 3\n", "`ff` overrides nothing", "did you mean `f`?"
     ),
     "abstract function that is not overridden": Mistake(
-        BASE + "«class Bad(Base):»\n    x = Int(0, high=1)\n\n    @quiescent('x')\n    def q(m):\n        return m.x == 0\n",
-        "`f` of `Bad` has no body", "override it",
+        BASE
+        + "«class Bad(Base):»\n    x = Int(0, high=1)\n\n    @quiescent('x')\n    def q(m):\n        return m.x == 0\n",
+        "`f` of `Bad` has no body",
+        "override it",
     ),
     "variant that loses a thread": Mistake(
-        BASE + "class Bad(Good):\n    «def run(m):»\n        m.n = 3\n", "with @thread in `Base`", "write @thread here too"
+        BASE + "class Bad(Good):\n    «def run(m):»\n        m.n = 3\n",
+        "with @thread in `Base`",
+        "write @thread here too",
     ),
     "variant that loses a property": Mistake(
-        BASE + "class Bad(Good):\n    «def small(m):»\n        return m.n < 2\n", "with @invariant", "write @invariant here"
+        BASE + "class Bad(Good):\n    «def small(m):»\n        return m.n < 2\n",
+        "with @invariant",
+        "write @invariant here",
     ),
     "variant that makes a function of a variable": Mistake(
         BASE + "class Bad(Good):\n    «def n(m):»\n        return 1\n", "is a declaration in `Base`", "another name"
     ),
     "variant with other arguments": Mistake(
         (BASE + "class Bad(Good):\n    def f(m, x):\n        m.n = x\n").replace("m.f()", "«m.f()»"),
-        "`f` takes 1 argument beside the model", "write m.f(x)",
+        "`f` takes 1 argument beside the model",
+        "write m.f(x)",
     ),
     "two variants of one name": Mistake(
-        BASE + "class OneTwo(Good):\n    def f(m):\n        m.n = 1\n\n«class ONETwo(Good):»\n    def f(m):\n        m.n = 1\n",
-        "a second variant `one-two`", "another name",
+        BASE + "class OneTwo(Good):\n    def f(m):\n        m.n = 1\n\n"
+        "«class ONETwo(Good):»\n    def f(m):\n        m.n = 1\n",
+        "a second variant `one-two`",
+        "another name",
     ),
     "two classes of one name": Mistake(
         BASE + "«class Good(Base):»\n    def f(m):\n        m.n = 1\n", "a second `Good` in this file", "another name"
@@ -655,27 +699,36 @@ FILES = {
     "classes in a circle": Mistake(
         IMPORTS + "«class A(B):»\n    pass\n\nclass B(A):\n    pass\n", "`A` inherits from itself", "break the circle"
     ),
-    "unknown base": Mistake(IMPORTS + "class A(«Modell»):\n    pass\n", "`Modell` is no model", "did you mean `Model`?"),
+    "unknown base": Mistake(
+        IMPORTS + "class A(«Modell»):\n    pass\n", "`Modell` is no model", "did you mean `Model`?"
+    ),
     "base that is bits": Mistake(
         IMPORTS + "class B(Bits):\n    A = 0\n\nclass A(«B»):\n    pass\n", "`B` is no model", "known here: Model"
     ),
     "no base": Mistake(BASE + "«class A:»\n    pass\n", "`A` derives from nothing", "write `class A(Model):`"),
     "two bases": Mistake(IMPORTS + "class A(Model, «Bits»):\n    pass\n", "has one base", "derive from one model"),
-    "base in a module": Mistake(IMPORTS + "class A(«lang.Model»):\n    pass\n", "a base is a plain name", "by its name"),
-    "metaclass": Mistake(IMPORTS + "class A(Model, «metaclass=M»):\n    pass\n", "a base and nothing else", "remove it"),
-    "decorated class": Mistake(IMPORTS + "@«dataclass»\nclass A(Model):\n    pass\n", "has no decorator", "remove it"),
-    "no thread": Mistake(
-        IMPORTS + "«class A(Model):»\n    n = Int(0, high=1)\n", "`A` has no thread", "with @thread"
+    "base in a module": Mistake(
+        IMPORTS + "class A(«lang.Model»):\n    pass\n", "a base is a plain name", "by its name"
     ),
+    "metaclass": Mistake(
+        IMPORTS + "class A(Model, «metaclass=M»):\n    pass\n", "a base and nothing else", "remove it"
+    ),
+    "decorated class": Mistake(IMPORTS + "@«dataclass»\nclass A(Model):\n    pass\n", "has no decorator", "remove it"),
+    "no thread": Mistake(IMPORTS + "«class A(Model):»\n    n = Int(0, high=1)\n", "`A` has no thread", "with @thread"),
     "import of a module": Mistake("«import os»\n", "imports names, not modules", "from qmodel.lang import"),
-    "import of the language": Mistake("«import qmodel.lang»\n", "imports names, not modules", "from qmodel.lang import"),
+    "import of the language": Mistake(
+        "«import qmodel.lang»\n", "imports names, not modules", "from qmodel.lang import"
+    ),
     "relative import of a module": Mistake("«from . import x»\n", "imports names, not modules", "from qmodel.specs"),
     "star": Mistake("from qmodel.lang import «*»\n", "by their names", "name each word"),
     "import under another name": Mistake("from qmodel.lang import «Model as M»\n", "by their names", "without `as`"),
-    "import of an unknown word": Mistake("from qmodel.lang import «Modle»\n", "has no `Modle`", "did you mean `Model`?"),
+    "import of an unknown word": Mistake(
+        "from qmodel.lang import «Modle»\n", "has no `Modle`", "did you mean `Model`?"
+    ),
     "word that is not imported": Mistake(
         "from qmodel.lang import Model, thread\n\nclass A(Model):\n    @thread\n    def f(m):\n        «smp_mb»()\n",
-        "`smp_mb` is not imported", "write `from qmodel.lang import smp_mb`",
+        "`smp_mb` is not imported",
+        "write `from qmodel.lang import smp_mb`",
     ),
     "import from Python": Mistake("«from os import path»\n", "no specification `os`", "qmodel.specs.requeue"),
     "import of a missing specification": Mistake(
@@ -685,7 +738,9 @@ FILES = {
         "from qmodel.specs.requeue import «Rekeue»\n", "has no `Rekeue`", "did you mean `Requeue`?"
     ),
     "star from a specification": Mistake("from qmodel.specs.requeue import «*»\n", "one by one", "name what you use"),
-    "function outside of a class": Mistake("«def f():»\n    pass\n", "stands outside of a model", "move it into the class"),
+    "function outside of a class": Mistake(
+        "«def f():»\n    pass\n", "stands outside of a model", "move it into the class"
+    ),
     "call at the top": Mistake("«print(1)»\n", "at the top of a specification", "keep to imports"),
     "condition at the top": Mistake("«if True:»\n    X = 1\n", "at the top of a specification", "keep to imports"),
     "constant twice": Mistake("X = 1\n«X = 2»\n", "a second `X` in this file", "another name"),
@@ -693,44 +748,54 @@ FILES = {
     "bits with a gap": Mistake(
         IMPORTS + "«class B(Bits):»\n    A = 0\n    C = 2\n\n"
         "class M(Model):\n    w = Flags(B)\n\n    @thread\n    def f(m):\n        m.w = 1\n",
-        "the bits of `B` have gaps", "number them 0, 1, 2",
+        "the bits of `B` have gaps",
+        "number them 0, 1, 2",
     ),
     "bit twice": Mistake(
         IMPORTS + "class B(Bits):\n    A = 0\n    «A = 1»\n\n"
         "class M(Model):\n    w = Flags(B)\n\n    @thread\n    def f(m):\n        m.w = 1\n",
-        "`A = 1` is no new bit", "of its own",
+        "`A = 1` is no new bit",
+        "of its own",
     ),
     "no bits": Mistake(
         IMPORTS + "«class B(Bits):»\n    '''None.'''\n\n"
         "class M(Model):\n    w = Flags(B)\n\n    @thread\n    def f(m):\n        m.w = 1\n",
-        "`B` has no bits", "write `NAME = 0`",
+        "`B` has no bits",
+        "write `NAME = 0`",
     ),
     "bits with a function": Mistake(
         IMPORTS + "class B(Bits):\n    A = 0\n    «def f(self):»\n        pass\n\n"
         "class M(Model):\n    w = Flags(B)\n\n    @thread\n    def f(m):\n        m.w = 1\n",
-        "has members only", "write `NAME = number`",
+        "has members only",
+        "write `NAME = number`",
     ),
     "flow without packets": Mistake(
-        IMPORTS + "class M(Model):\n    @thread\n    def f(m, cpu):\n        for s in «m.flow(cpu)»:\n            pass\n",
-        "declares no Packets", "write `packets = Packets(2, each=cpus)`",
+        IMPORTS
+        + "class M(Model):\n    @thread\n    def f(m, cpu):\n        for s in «m.flow(cpu)»:\n            pass\n",
+        "declares no Packets",
+        "write `packets = Packets(2, each=cpus)`",
     ),
     "parked without packets": Mistake(
         IMPORTS + "class M(Model):\n    q = SkbList()\n\n    @thread\n    def f(m):\n        smp_mb()\n\n"
         "    @scenario('a')\n    def a(m):\n        __skb_queue_tail(m.q, «m.parked(0)»)\n",
-        "declares no Packets", "write `packets = Packets(2, each=cpus)`",
+        "declares no Packets",
+        "write `packets = Packets(2, each=cpus)`",
     ),
     "order expected without packets": Mistake(
-        IMPORTS + "class M(Model):\n    @thread\n    def f(m):\n        smp_mb()\n\n    expect = [Refutes(«'order'»)]\n",
-        "no property `order`", "known here: check, deadlock",
+        IMPORTS
+        + "class M(Model):\n    @thread\n    def f(m):\n        smp_mb()\n\n    expect = [Refutes(«'order'»)]\n",
+        "no property `order`",
+        "known here: check, deadlock",
     ),
     "flows of an unknown number": Mistake(
         IMPORTS + "class M(Model):\n    packets = Packets(1, each=«cpsu»)\n    cpus = Param(1)\n\n"
         "    @thread(each=cpus)\n    def f(m, cpu):\n        for s in m.flow(cpu):\n            kfree_skb(s)\n",
-        "unknown name `cpsu`", "did you mean `cpus`?",
+        "unknown name `cpsu`",
+        "did you mean `cpus`?",
     ),
     "bracket left open": Mistake("x = «(»3\n\n\n", "'(' was never closed", "in Python's syntax"),
     "no value": Mistake("x = «=» 3\n", "invalid syntax", "in Python's syntax"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FILES)

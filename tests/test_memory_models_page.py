@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "memory-models.md"
 # - an earlier store after a later load; an earlier store after a later store;
 # - what the primitive itself does after a later load; before an earlier store; after a later store.
 SHOWN = {
-    "sc": {word: (False, False, False, False, False) for word in ("-", "load", "at once")},
+    "sc": dict.fromkeys(("-", "load", "at once"), (False, False, False, False, False)),
     "tso": {
         "-": (True, False, False, False, False),
         "load": (True, False, False, False, False),
@@ -59,8 +59,8 @@ class Probe:
     other: str = ""
 
 
-def _lock(call: str, **more: str) -> Probe:
-    return Probe(call, look="spin_is_locked(v)", after="if (r9) { spin_unlock(v); }", new=1, **more)
+def _lock(call: str, taken: str = "") -> Probe:
+    return Probe(call, taken, look="spin_is_locked(v)", after="if (r9) { spin_unlock(v); }", new=1)
 
 
 PROBES = {

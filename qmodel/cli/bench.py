@@ -18,7 +18,9 @@ SIZES: tuple[dict[str, int | tuple[int, ...]], ...] = (
 
 
 @click.command("bench")
-@click.option("--largest", type=click.IntRange(1, len(SIZES)), default=len(SIZES), show_default=True, help="How many sizes.")
+@click.option(
+    "--largest", type=click.IntRange(1, len(SIZES)), default=len(SIZES), show_default=True, help="How many sizes."
+)
 def bench(largest: int) -> int:
     """Print states a second and bytes a state on requeue, at growing sizes.
 

@@ -22,18 +22,30 @@ from qmodel.views import json_view, kernel, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 @click.command("check", context_settings=WITH_PARAMETERS)
 @click.argument("model")
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", show_default=True, help="The initial state.")
 @click.option("--memory", type=click.Choice(MEMORIES), default="sc", show_default=True, help="The memory model.")
-@click.option("--engine", type=click.Choice(["auto", *ENGINES]), default="auto", show_default=True, help="What searches.")
+@click.option(
+    "--engine", type=click.Choice(["auto", *ENGINES]), default="auto", show_default=True, help="What searches."
+)
 @click.option("--no-reduction", is_flag=True, help="One access, one step: the reference. There is no other mode yet.")
 @click.option("--stop-first", is_flag=True, help="End at the depth of the first violation.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states.")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="End as inconclusive after so long.")
-@click.option("--max-memory", callback=size, metavar="SIZE", help="End as inconclusive at this size (4G) of the process.")
-@click.option("--format", "form", type=click.Choice(["text", "kernel", "json"]), default="text", show_default=True, help="The report.")
+@click.option(
+    "--max-memory", callback=size, metavar="SIZE", help="End as inconclusive at this size (4G) of the process."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "kernel", "json"]),
+    default="text",
+    show_default=True,
+    help="The report.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--full", is_flag=True, help="Show every access in pictures.")
 @click.pass_context

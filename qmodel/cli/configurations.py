@@ -79,9 +79,7 @@ def limited(function: F) -> F:
     """Add the options that end a search as inconclusive: --max-states, --timeout, --max-memory."""
     for option in (
         click.option("--max-memory", callback=size, metavar="SIZE", help="End as inconclusive at this size (4G)."),
-        click.option(
-            "--timeout", type=SECONDS, metavar="SECONDS", help="End as inconclusive after so long."
-        ),
+        click.option("--timeout", type=SECONDS, metavar="SECONDS", help="End as inconclusive after so long."),
         click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="End as inconclusive at N states."),
     ):
         function = option(function)

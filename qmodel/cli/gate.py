@@ -55,11 +55,29 @@ def gate(models: tuple[str, ...], *, as_json: bool, update: bool, folder: Path) 
             interrupted = True
     runs = [result for _, result in done]
     click.echo(rendered(runs, "json" if as_json else "text", pictures=False), nl=False)
+    unused = [] if interrupted or as_json else never_taken(done)
+    if unused:
+        click.echo("\nsteps that no run has taken: what stands there was never checked")
+        click.echo("\n".join(f"    {place}" for place in unused))
     if update:
         for path, content in counterexamples(done, folder):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
-    return Exit.INTERRUPTED if interrupted else exit_code(runs)
+    if interrupted:
+        return Exit.INTERRUPTED
+    return exit_code(runs) or (Exit.UNEXPECTED if never_taken(done) else Exit.AS_EXPECTED)
+
+
+def never_taken(done: Sequence[tuple[Configuration, Run]]) -> list[str]:
+    """Return the steps of each model that none of its runs has taken; none where a search was not complete."""
+    if any(not result.outcome.complete for _, result in done):
+        return []
+    taken: dict[tuple[str, str], bool] = {}
+    for _, result in done:
+        for place in result.outcome.places:
+            key = (result.model, f"{place.file}:{place.line}: {place.function}(): {place.source}")
+            taken[key] = taken.get(key, False) or place.taken
+    return [f"{model}: {text}" for (model, text), was in taken.items() if not was]
 
 
 def expectations(specs: Sequence[Spec]) -> Iterator[Configuration]:

@@ -78,10 +78,13 @@ class Answer:
 def litmus(
     *, files: tuple[Path, ...], memory: str, max_states: int | None, timeout: float | None, as_json: bool
 ) -> int:
-    """Find every final state of litmus tests in C, as herd7 reads them for Linux.
+    """Find every final state of litmus tests in C.
 
-    Witnesses are counted in final states. Exit code: 0, or 1 where a `forall` or
-    `~exists` does not hold, 2 wrong usage or test, 3 inconclusive.
+    They are written in the dialect that herd7 reads for the Linux kernel, and the
+    report is in its words; witnesses are counted in final states.
+
+    Exit code: 0, or 1 where a `forall` or `~exists` does not hold, 2 wrong usage or
+    test, 3 inconclusive.
     """
     tests = [frontend.read(file) for file in files]
     options = Options(max_states=max_states, timeout=timeout)

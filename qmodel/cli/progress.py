@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from types import TracebackType
+from typing import Self
 
 from qmodel.engines.options import Progress
 
@@ -32,7 +33,7 @@ class ProgressLine:
         sys.stderr.flush()
         self._written = len(text)
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         """Return the line."""
         return self
 

@@ -85,7 +85,9 @@ def read(file: Path) -> Stored:
 def retake(stored: Stored, file: Path) -> Trace:
     """Return the trace of a counterexample, taken again. Raises UsageError where that does not work."""
     try:
-        trace = TraceWriter(Interpreter(stored.configuration.program(LONGEST_BUFFER))).replay(stored.moves, Target(stored.property))
+        trace = TraceWriter(Interpreter(stored.configuration.program(LONGEST_BUFFER))).replay(
+            stored.moves, Target(stored.property)
+        )
     except SetupError as error:
         raise unsound(stored.configuration, error) from None
     except ReplayError as error:

@@ -48,7 +48,9 @@ class Configuration:
 
     def command(self, verb: str = "check") -> str:
         """Return the command that runs it again."""
-        known = self.spec.shown if "/" in self.spec.shown and not self.spec.shown.startswith("specs/") else self.spec.model
+        known = (
+            self.spec.shown if "/" in self.spec.shown and not self.spec.shown.startswith("specs/") else self.spec.model
+        )
         words = ["qmodel", verb, known, "--variant", self.variant.name]
         if self.scenario != DEFAULT_SCENARIO:
             words += ["--scenario", self.scenario]

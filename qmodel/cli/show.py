@@ -15,16 +15,15 @@ from qmodel.passes.listing import listing
 
 
 @click.command(
-    "show", context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["-h", "--help"]}
+    "show",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": ["-h", "--help"]},
 )
 @click.argument("model")
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Only this variant; may be repeated.")
 @click.option("--thread", metavar="NAME", help="The steps of a thread: lines, reads, writes, locks held.")
 @click.option("--scenario", default=DEFAULT_SCENARIO, metavar="NAME", help="The initial state.")
 @click.pass_context
-def show(
-    context: click.Context, /, *, model: str, variants: tuple[str, ...], thread: str | None, scenario: str
-) -> int:
+def show(context: click.Context, /, *, model: str, variants: tuple[str, ...], thread: str | None, scenario: str) -> int:
     """Show what MODEL declares: variants, parameters, scenarios, expectations.
 
     With --thread, the steps of a thread of its variants (of the first one, where
@@ -43,9 +42,8 @@ def show(
     for spec, variant in chosen if variants else chosen[:1]:
         program = Configuration(spec, variant, scenario, "sc", given).program()
         if thread not in program.templates:
-            known = program.templates
-            hint = did_you_mean(thread, known, "")
-            raise UsageError(f"no thread `{thread}` runs here; {hint or 'there are: ' + ', '.join(known)}")
+            hint = did_you_mean(thread, program.templates, "")
+            raise UsageError(f"no thread `{thread}` runs here; {hint or 'there is none'}")
         click.echo(f"{spec.model} {variant.name}: {thread}")
         click.echo(listing(program, program.templates[thread]))
     return 0
@@ -72,8 +70,8 @@ def _overview(spec: Spec, variants: list[Variant]) -> str:
         for expectation in variant.expectations:
             what = f"refutes {', '.join(expectation.refuted)}" if expectation.refuted else "holds"
             memories = ",".join(expectation.memories)
-            params = {n: v for n, v in full_params(variant, expectation).items() if n in expectation.params or n == "cpus"}
-            settings = " ".join(f"{n}={text_of(v)}" for n, v in params.items())
-            scenario = "" if expectation.scenario == DEFAULT_SCENARIO else f" scenario={expectation.scenario}"
-            lines.append(f"  {what}: {settings}{scenario} memory={memories}")
+            params = full_params(variant, expectation)
+            settings = " ".join(f"{n}={text_of(v)}" for n, v in params.items() if n in {*expectation.params, "cpus"})
+            place = "" if expectation.scenario == DEFAULT_SCENARIO else f" scenario={expectation.scenario}"
+            lines.append(f"  {what}: {settings}{place} memory={memories}")
     return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Reading specifications: from source text to a program, or to what is wrong with it."""

@@ -17,7 +17,12 @@ _ROUNDS = 300
 
 
 def settle(
-    template: Template, variables: dict[str, Variable], packets: int, skb_bits: int, cpus: int, files: Mapping[str, File]
+    template: Template,
+    variables: dict[str, Variable],
+    packets: int,
+    skb_bits: int,
+    cpus: int,
+    files: Mapping[str, File],
 ) -> Template:
     """Return the template with the domain of every number found. Raises SpecError where one grows for ever."""
     known = {n: v.domain for n, v in template.locals.items() if v.declared or v.domain.kind != "int"}

@@ -44,9 +44,7 @@ def primitive(
     def register(function: Callable[..., Value]) -> Callable[..., Value]:
         for name in names.split():
 
-            def handler(
-                c: FunctionCompiler, node: ast.Call, values: list[Value], name: str = name
-            ) -> Value:
+            def handler(c: FunctionCompiler, node: ast.Call, values: list[Value], name: str = name) -> Value:
                 return function(c, node, name, *values)
 
             SIGNATURES[name] = Signature(kinds, handler, optional)
@@ -87,10 +85,11 @@ _ELSEWHERE = {
     "print": "a trace shows every access; say more with choose(text=…) and check()",
 }
 """What to write instead of functions that Python has and a function of a model has not."""
-_NOT_IN_SCENARIOS = frozenset(
-    "choose spin_lock spin_unlock spin_trylock spin_lock_bh spin_unlock_bh wait_until local_bh_disable local_bh_enable "
-    "smp_processor_id rcu_read_lock rcu_read_unlock synchronize_rcu transmit".split()
-)
+_NOT_IN_SCENARIOS = frozenset({
+    "choose", "local_bh_disable", "local_bh_enable", "raise_softirq", "rcu_read_lock", "rcu_read_unlock",
+    "smp_processor_id", "spin_lock", "spin_lock_bh", "spin_trylock", "spin_unlock", "spin_unlock_bh",
+    "synchronize_rcu", "transmit", "wait_until",
+})  # fmt: skip
 _KIND_WORDS = {
     "place": "shared variable",
     "counter": "shared number",
@@ -167,7 +166,7 @@ _WANTED: dict[str, set[ValueKind]] = {
 
 
 _HELP = {
-    "place": "name a shared number, truth value or packet: m.NAME, or m.NAME[index]; lists have skb_queue_len() and more",
+    "place": "name a shared number, truth value or packet: m.NAME or m.NAME[index]; a list has skb_queue_len()",
     "counter": "declare it as Int(…) and write m.NAME",
     "word": "declare it as Flags(…) and write m.NAME",
     "lock": "declare it as SpinLock() and write m.NAME",
@@ -220,7 +219,9 @@ def _atomic(c: FunctionCompiler, node: ast.Call, name: str, place: Value, *args:
     words = tuple(w for a in args for w in (Show(a, _domain(place)), ", "))
     address = ("&", *c.place_text(place))
     value_first = name in {"atomic_add", "atomic_sub", "atomic_add_return", "atomic_fetch_add"}
-    inner = (*words, *address) if value_first else (*address, *(w for a in args for w in (", ", Show(a, _domain(place)))))
+    inner = (
+        (*words, *address) if value_first else (*address, *(w for a in args for w in (", ", Show(a, _domain(place)))))
+    )
     parts: tuple[str | Show, ...] = (f"{name.replace('llist_cmpxchg', 'try_cmpxchg')}(", *inner, ")")
     if local:
         domain = BOOL if result == "bool" else _domain(place)
@@ -353,13 +354,13 @@ def _lock(c: FunctionCompiler, node: ast.Call, name: str, lock: Value) -> Value:
 @primitive("spin_lock_bh", "lock")
 def _lock_bh(c: FunctionCompiler, node: ast.Call, _name: str, lock: Value) -> Value:
     _bottom_half(c, node, "local_bh_disable")
-    return _lock(c, node, "spin_lock", lock)  # type: ignore[no-any-return]
+    return _lock(c, node, "spin_lock", lock)
 
 
 @primitive("spin_unlock_bh", "lock")
 def _unlock_bh(c: FunctionCompiler, node: ast.Call, _name: str, lock: Value) -> Value:
     _lock(c, node, "spin_unlock", lock)
-    return _bottom_half(c, node, "local_bh_enable")  # type: ignore[no-any-return]
+    return _bottom_half(c, node, "local_bh_enable")
 
 
 @primitive("spin_trylock spin_is_locked", "lock")
@@ -467,7 +468,9 @@ def _splice(c: FunctionCompiler, node: ast.Call, name: str, source: Value, queue
         c.access(node, Primitive("take_list", local.name, taken), Label("list", (*text, *shown)))
     else:
         local = taken
-    order = ("push_list", local, queue.place) if name == "skb_queue_splice_init" else ("append_list", queue.place, local)
+    order = (
+        ("push_list", local, queue.place) if name == "skb_queue_splice_init" else ("append_list", queue.place, local)
+    )
     if isinstance(queue.place, Local):
         first, second = order[1], order[2]
         assert isinstance(first, Read | Local)

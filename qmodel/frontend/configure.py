@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from qmodel.frontend.bounds import settle
 from qmodel.frontend.constants import FUNCTIONS, BitNames, Constant, Declared, evaluate
@@ -158,11 +159,12 @@ def _constants(config: Configuration) -> None:
             known = {*_VARIABLES, *_ARRAYS, "Param", "Budget", "Packets"}
             remedy = did_you_mean(node.func.id, known)
             raise owned.module.file.error(node.func, f"`{node.func.id}` declares nothing", remedy)
-        value = evaluate(owned.module, node, config.resolve)
-        if not isinstance(value, int | tuple) or (isinstance(value, tuple) and not all(isinstance(v, int) for v in value)):
+        constant = evaluate(owned.module, node, config.resolve)
+        numbers = constant if isinstance(constant, tuple) else (constant,)
+        if not isinstance(constant, int | tuple) or not all(isinstance(n, int) for n in numbers):
             remedy = "write Param(…), Int(…), SkbList(…) or another declaration"
             raise owned.module.file.error(node, f"`{name}` is no declaration and no number", remedy)
-        config.constants[name] = value
+        config.constants[name] = constant
 
 
 def _packets(config: Configuration) -> None:
@@ -261,7 +263,9 @@ def _variables(config: Configuration, cpus: int) -> None:
 
 def _variable(config: Configuration, name: str, owned: Owned, call: ast.Call, cpus: int) -> Variable:
     file, what = owned.module.file, call.func.id  # type: ignore[attr-defined]
-    site = Site(file.name, call.lineno, call.col_offset, call.end_col_offset or 0, owned.owner, file.line(call.lineno).strip())
+    site = Site(
+        file.name, call.lineno, call.col_offset, call.end_col_offset or 0, owned.owner, file.line(call.lineno).strip()
+    )
     keywords = _keywords(config, owned, call, what)
     guard = _guard(owned, call, keywords)
     if what not in _ARRAYS:
@@ -280,7 +284,9 @@ def _variable(config: Configuration, name: str, owned: Owned, call: ast.Call, cp
     inner_keywords = _keywords(config, owned, inner, inner.func.id)
     domain, init, rest = _scalar(config, owned, inner, inner.func.id, inner_keywords)
     guard = guard or _guard(owned, inner, inner_keywords)
-    return Variable(name, domain, size, (init,) * size, guard, rest, doc=str(inner_keywords.get("doc") or ""), site=site)
+    return Variable(
+        name, domain, size, (init,) * size, guard, rest, doc=str(inner_keywords.get("doc") or ""), site=site
+    )
 
 
 def _keywords(config: Configuration, owned: Owned, call: ast.Call, what: str) -> dict[str, Constant]:
@@ -377,7 +383,9 @@ def _scalar(
 def _compile(config: Configuration, started: dict[str, tuple[ThreadKind, int]], cpus: int) -> Program:
     # Lists have room for every packet, and locks for every thread: both are known only now.
     for name in config.handlers:
-        config.variables[PENDING + name] = Variable(PENDING + name, BOOL, max(cpus, 1), (0,) * max(cpus, 1), ghost=True, rest=0)
+        config.variables[PENDING + name] = Variable(
+            PENDING + name, BOOL, max(cpus, 1), (0,) * max(cpus, 1), ghost=True, rest=0
+        )
     for name, amount in config.budgets.items():
         if name in config.params:
             config.variables[BUDGET + name] = Variable(
@@ -469,7 +477,7 @@ def _setup(config: Configuration, problems: list[SpecError]) -> Template:
 def _threads(
     started: dict[str, tuple[ThreadKind, int]], templates: dict[str, Template], setup: Template
 ) -> tuple[Thread, ...]:
-    """Number the threads: tasks, then the environment, each on a CPU of its own, then softirqs where they are raised."""
+    """Number the threads: tasks, the environment, each on a CPU of its own, then softirqs where they are raised."""
     threads: list[Thread] = []
     for name, (kind, count) in started.items():
         for _ in range(count):
@@ -524,9 +532,7 @@ def _rcu(config: Configuration, threads: int, templates: dict[str, Template]) ->
         config.variables[RCU_AWAITED] = Variable(RCU_AWAITED, deepest, waits, (0,) * waits, ghost=True)
 
 
-def _properties(
-    config: Configuration, problems: list[SpecError]
-) -> tuple[tuple[Property, ...], tuple[Measure, ...]]:
+def _properties(config: Configuration, problems: list[SpecError]) -> tuple[tuple[Property, ...], tuple[Measure, ...]]:
     properties: list[Property] = []
     measures: list[Measure] = []
     for d in config.variant.decorated:
@@ -536,7 +542,9 @@ def _properties(
         try:
             value, returned = compiler.function(d.owned)
             if value.kind not in {"bool", "int", "flags", "skb"}:
-                raise d.owned.module.file.error(returned, f"this is {WORDS[value.kind]}", "return a condition or a number")
+                raise d.owned.module.file.error(
+                    returned, f"this is {WORDS[value.kind]}", "return a condition or a number"
+                )
         except SpecError as error:
             problems.append(error)
             continue
@@ -548,7 +556,7 @@ def _properties(
         if d.decorator == "measure":
             measures.append(Measure(name_argument(d), value.value, locks, doc, site))
         else:
-            kind = "invariant" if d.decorator == "invariant" else "quiescent"
+            kind: Literal["invariant", "quiescent"] = "invariant" if d.decorator == "invariant" else "quiescent"
             properties.append(Property(name_argument(d), kind, value.value, locks, doc, site))
     return tuple(properties), tuple(measures)
 

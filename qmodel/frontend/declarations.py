@@ -33,10 +33,10 @@ BUILTIN = {
 OF_PACKETS = frozenset({"order", "no-leak", "once"})
 """Those of them that a model without Packets is not judged on."""
 
-OPTIONS = frozenset(
-    "engine format help json max_memory max_states memory no_reduction scenario stop_first thread timeout variant"
-    .split()
-)
+OPTIONS = frozenset({
+    "engine", "format", "help", "json", "max_memory", "max_states", "measure", "memory", "no_check", "no_reduction",
+    "scenario", "seed", "steps", "stop_first", "thread", "timeout", "variant", "walks",
+})  # fmt: skip
 """What is an option of the command already, and so is no name for a parameter."""
 
 ParamValue = int | tuple[int, ...]
@@ -397,7 +397,9 @@ def _kernel(cls: ModelClass) -> KernelInfo:
         return KernelInfo()
     called = _call(owned.node) if isinstance(owned.node, ast.expr) else None
     if called is None or called[0] != "Kernel":
-        raise owned.module.file.error(owned.node, "`kernel` is a Kernel(…)", 'write kernel = Kernel("commit", since="")')
+        raise owned.module.file.error(
+            owned.node, "`kernel` is a Kernel(…)", 'write kernel = Kernel("commit", since="")'
+        )
     _, call = called
     file, values = owned.module.file, dict[str, str]()
     keywords = keywords_of(file, call, "Kernel", ("commit", "since", "until", "source"))
@@ -480,7 +482,8 @@ def _expectation(variant: Variant, owned: Owned, what: str, call: ast.Call) -> E
     for node, name in zip(call.args, refuted, strict=True):
         if name not in names:
             raise module.file.error(node, f"there is no property `{name}`", did_you_mean(str(name), names))
-    scenario, memories = DEFAULT_SCENARIO, MEMORIES[:1]
+    scenario = DEFAULT_SCENARIO
+    memories: tuple[str, ...] = MEMORIES[:1]
     params: dict[str, ParamValue] = {}
     for key, keyword in keywords_of(module.file, call, what, None).items():
         if key not in {"scenario", "memory"}:

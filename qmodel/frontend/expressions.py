@@ -242,7 +242,7 @@ class Expressions(ABC):
         table = (0, *tables[attribute])
         return Value("int", Lookup(table, owner.value), domain=Domain("int", 0, max(table)))
 
-    def use_packet(self, packet: Expr, node: ast.expr) -> None:
+    def use_packet(self, packet: Expr, node: ast.expr) -> None:  # noqa: B027  a property may look at any packet
         """Make sure that a packet may be looked at."""
 
     def _element(self, node: ast.Subscript, array_node: ast.expr, index_node: ast.expr) -> Value:
@@ -328,8 +328,9 @@ class Expressions(ABC):
             raise self.error(node, f"{what} is not ruled out", "use a constant here: a property is not checked")
 
     def _no_mask(self, bit: Value, node: ast.expr) -> SpecError:
-        name = ast.unparse(node)
-        return self.error(node, f"`{name}` is the number of a bit, {bit.value.value}, and no mask", f"write BIT({name})")
+        name, number = ast.unparse(node), bit.value
+        assert isinstance(number, Const)
+        return self.error(node, f"`{name}` is the number of a bit, {number.value}, and no mask", f"write BIT({name})")
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         match node.op:

@@ -126,7 +126,9 @@ class FunctionCompiler(Expressions):
         if len(names) > 1 and self.parking:
             raise self.error(self.function.args.args[1], "a scenario is told nothing", "read it from the model: m.NAME")
         if len(names) > 2:
-            raise self.error(self.function.args.args[2], "a thread is told its CPU only", "read the rest from the model")
+            raise self.error(
+                self.function.args.args[2], "a thread is told its CPU only", "read the rest from the model"
+            )
         if len(names) == 2:
             self.scope.names[names[1]] = OWN_CPU
 
@@ -323,7 +325,7 @@ class FunctionCompiler(Expressions):
         kind = domain.kind
         assert kind in {"bool", "int", "skb", "queue"}
         place = Local(local) if kind == "queue" else None
-        return Value(kind, Local(local), place, domain, local)  # type: ignore[arg-type]
+        return Value(kind, Local(local), place, domain, local)
 
     def _annotated(self, target: ast.Name, annotation: ast.expr, value_node: ast.expr) -> None:
         words = ast.unparse(annotation)
@@ -361,10 +363,10 @@ class FunctionCompiler(Expressions):
         self.scope.names = before
         self.graph.ends = no
         self.block(node.orelse)
-        self._merge_names(names_yes if after_yes else None, bool(self.graph.ends))
+        self._merge_names(names_yes if after_yes else None, here=bool(self.graph.ends))
         self.graph.ends += after_yes
 
-    def _merge_names(self, other: dict[str, Value] | None, here: bool) -> None:
+    def _merge_names(self, other: dict[str, Value] | None, *, here: bool) -> None:
         """After a branch a name is known if it was known on every way that leads here, or is a local on one."""
         if other is None:
             return
@@ -382,7 +384,9 @@ class FunctionCompiler(Expressions):
 
     def _while(self, node: ast.While) -> None:
         if node.orelse:
-            raise self.error(node.orelse[0], "`else` after a loop has no meaning in a model", "set a local before `break`")
+            raise self.error(
+                node.orelse[0], "`else` after a loop has no meaning in a model", "set a local before `break`"
+            )
         head = self.graph.emit(Nop(), self.site(node))
         yes, no = self.condition(node.test)
         self.graph.ends = yes
@@ -398,7 +402,9 @@ class FunctionCompiler(Expressions):
 
     def _for(self, node: ast.For) -> None:
         if node.orelse:
-            raise self.error(node.orelse[0], "`else` after a loop has no meaning in a model", "set a local before `break`")
+            raise self.error(
+                node.orelse[0], "`else` after a loop has no meaning in a model", "set a local before `break`"
+            )
         if not isinstance(node.target, ast.Name):
             raise self.error(node.target, "a loop has one variable", "write `for name in …`")
         match node.iter:
@@ -471,7 +477,9 @@ class FunctionCompiler(Expressions):
         name = self.declare(target.id, "int", target)
         self.graph.emit(Assign(Local(name), Local(counter)), site)
         # The upper bound of the counter is what the loop's condition leaves of it.
-        self.graph.emit(Assign(Local(counter), apply("+", apply("min", Local(counter), apply("-", stop, Const(1))), Const(1))), site)
+        self.graph.emit(
+            Assign(Local(counter), apply("+", apply("min", Local(counter), apply("-", stop, Const(1))), Const(1))), site
+        )
         self.scope.names[target.id] = self.local_value(name)
         self._loop_body(node.body, head, out)
 
@@ -522,12 +530,12 @@ class FunctionCompiler(Expressions):
         scope = self._enter(owned, name)
         self.graph.emit(Primitive(ENTER), self.site(function))
         assigned = _assigned_names(function)
-        for parameter, value, argument in zip(parameters, arguments, function.args.args[1:], strict=True):
+        for parameter, value, place in zip(parameters, arguments, function.args.args[1:], strict=True):
             simple = value.kind not in SCALARS | {"none"} or isinstance(value.expr, Const | Local | Own)
             if simple and parameter not in assigned:
                 scope.names[parameter] = value
             else:
-                self.assign_local(ast.copy_location(ast.Name(parameter), argument), value)
+                self.assign_local(ast.copy_location(ast.Name(parameter), place), value)
         self.block(function.body)
         self.loops = loops
         if scope.failed:
@@ -560,7 +568,9 @@ class FunctionCompiler(Expressions):
             raise self.error(node, f"{what} returns to nobody", "write `return` alone")
         value = self.evaluate(node.value)
         if value.kind in {"void", "lock", "array", "handler"} or isinstance(value.place, Read):
-            remedy = "return a number, a packet or a list of the thread's own; name shared variables where they are used"
+            remedy = (
+                "return a number, a packet or a list of the thread's own; name shared variables where they are used"
+            )
             raise self.error(node.value, f"{WORDS[value.kind]} cannot be returned", remedy)
         if scope.returns and not scope.returned:
             raise self.error(node, f"`{scope.function}` returns nothing elsewhere", "return a value there too")
@@ -603,9 +613,7 @@ class FunctionCompiler(Expressions):
 
     def conditional(self, node: ast.IfExp) -> Value:
         """Compile `a if c else b`: only one of them is read."""
-        return self._chosen(
-            node, node.test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse)
-        )
+        return self._chosen(node, node.test, lambda: self.evaluate(node.body), lambda: self.evaluate(node.orelse))
 
     def _chosen(self, node: ast.expr, test: ast.expr, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
         ends_yes, ends_no = self.condition(test)
@@ -678,7 +686,9 @@ class FunctionCompiler(Expressions):
                 raise self.error(node, f"the model has no function `{name}`", did_you_mean(name, known))
             case ast.Name(id=name):
                 if name in self.config.variant.functions:
-                    raise self.error(node, f"`{name}` is a function of the model", f"write {self.scope.model}.{name}(…)")
+                    raise self.error(
+                        node, f"`{name}` is a function of the model", f"write {self.scope.model}.{name}(…)"
+                    )
                 return calls.compile_call(self, node, name)
         remedy = f"call a primitive or {self.scope.model}.FUNCTION(…)"
         raise self.error(node.func, f"`{ast.unparse(node.func)}` cannot be called", remedy)
@@ -723,7 +733,9 @@ class FunctionCompiler(Expressions):
         shown = Show(index, Domain("int", 0, size))
         self.fail(node, outside, "domain", ("index ", shown, f" is outside an array of {size}"))
 
-    def fail(self, node: ast.AST, cond: Expr, name: str, message: tuple[str | Show, ...], *, fatal: bool = True) -> None:
+    def fail(
+        self, node: ast.AST, cond: Expr, name: str, message: tuple[str | Show, ...], *, fatal: bool = True
+    ) -> None:
         """Let a property be violated where a condition holds."""
         if cond != Const(0):
             self.graph.emit(Fail(cond, name, message, fatal), self.site(node))

@@ -45,7 +45,9 @@ class PropertyCompiler(Expressions):
         self.scopes.append(Scope(node.name, owned.module, names[0], dict(zip(names[1:], given, strict=True))))
         value = self.evaluate(returned)
         if value.kind in {"queue", "none", "lock", "array", "handler"}:
-            raise self.error(returned, f"`{ast.unparse(returned)}` is {WORDS[value.kind]}", "return a number or a condition")
+            raise self.error(
+                returned, f"`{ast.unparse(returned)}` is {WORDS[value.kind]}", "return a number or a condition"
+            )
         self.scopes.pop()
         return value, returned
 
@@ -80,7 +82,9 @@ class PropertyCompiler(Expressions):
     def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
         """An index must be a constant within the array."""
         if not isinstance(index, Const) or not 0 <= index.value < size:
-            raise self.error(node, f"this index is not within 0 to {size - 1} in every state", "use a constant index, or all()")
+            raise self.error(
+                node, f"this index is not within 0 to {size - 1} in every state", "use a constant index, or all()"
+            )
 
     def call(self, node: ast.Call) -> Value:
         """Compile a call of what may stand in a property."""
@@ -223,9 +227,7 @@ def refuse_other_bit(compiler: Expressions, node: ast.Call, bit: Value, word: Va
     if 0 <= number < len(names) and bit.name in {"", names[number]}:
         return names[number]
     remedy = f"its bits are {', '.join(names)}"
-    raise compiler.error(
-        node.args[0], f"`{ast.unparse(node.args[1])}` has no bit `{bit.name or number}`", remedy
-    )
+    raise compiler.error(node.args[0], f"`{ast.unparse(node.args[1])}` has no bit `{bit.name or number}`", remedy)
 
 
 class _Look(PropertyCompiler):
@@ -240,7 +242,9 @@ class _Look(PropertyCompiler):
     def element_bounds(self, index: Expr, size: int, node: ast.expr) -> None:
         """An index is constant or local, and is checked by the function."""
         if reads_of(index):
-            raise self.error(node, "this index is read from shared memory in the same step", "read it into a local before")
+            raise self.error(
+                node, "this index is read from shared memory in the same step", "read it into a local before"
+            )
         self.compiler.element_bounds(index, size, node)
 
 

@@ -128,7 +128,7 @@ class Loader:
                 raise module.file.error(node, "this statement has no meaning at the top of a specification", remedy)
 
     def _import(self, module: Module, node: ast.ImportFrom, source: str) -> None:
-        if source.split(".")[0] in {"__future__", "typing"}:
+        if source.partition(".")[0] in {"__future__", "typing"}:
             return
         if source == "qmodel.lang" or source.startswith("qmodel.lang."):
             for alias in node.names:
@@ -156,9 +156,7 @@ class Loader:
             _refuse_second(module, alias, alias.asname or alias.name)
             if alias.name not in other.classes and alias.name not in other.constants:
                 known = [*other.classes, *other.constants]
-                raise module.file.error(
-                    alias, f"`{source}` has no `{alias.name}`", did_you_mean(alias.name, known)
-                )
+                raise module.file.error(alias, f"`{source}` has no `{alias.name}`", did_you_mean(alias.name, known))
             module.imported[alias.asname or alias.name] = (other, alias.name)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qmodel.ir.program import Node
 
 ENTER = "enter"
-"""A primitive that marks where an inlined function begins: its locals have no values there, whatever it left in them."""
+"""A primitive that marks where an inlined function begins: its locals have no values there, whatever is in them."""
 
 
 def refuse_unset(nodes: Sequence[Node], files: Mapping[str, File]) -> tuple[Node, ...]:

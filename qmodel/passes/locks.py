@@ -106,7 +106,15 @@ def _at_ends(template: Template, ends: list[int], check: Callable[[int], list[Fa
         for offset, piece in enumerate(pieces):
             following = first + offset + 1 if offset + 1 < len(pieces) else end
             nodes.append(
-                replace(nodes[end], instruction=piece, next=(following,), boundary=False, label=None, access=None)
+                replace(
+                    nodes[end],
+                    instruction=piece,
+                    next=(following,),
+                    boundary=False,
+                    label=None,
+                    access=None,
+                    rest=False,
+                )
             )
         for number, node in enumerate(nodes[:first]):
             if end in node.next:

@@ -21,7 +21,8 @@ What is changed before a function runs
     is changed in these places, and nowhere else: what an access works on becomes a reference (`WRITE_ONCE(m.x, 1)`),
     try_cmpxchg() is followed by the assignment of its local, the condition of wait_until() is made a function, a
     local that is declared as u8, s8 or u16 is checked where it is assigned, and names that begin with two underscores,
-    which Python changes within a class, get another name.
+    which Python changes within a class, get another name. An assignment is evaluated from left to right, as qmodel has
+    decided: in `m.a[m.i] = m.j` Python would read m.j first.
 
 What it does not know: barriers and memory models (all is sequentially consistent), loops without an access that never
 end, the exact step at which a packet is dropped (`no-leak` is seen at the end), whether a choose() that a loop comes
@@ -505,6 +506,8 @@ def _held(actor: Actor) -> str:
 
 def _born(packet: Packet) -> Packet:
     def hand_over(memory: Memory, actor: Actor) -> None:
+        if memory.places.get(packet, NOWHERE) != NOWHERE:
+            raise Failed("once")
         memory.places[packet] = _held(actor)
 
     NOW.access(hand_over, joined=True)
@@ -740,29 +743,41 @@ def atomic_dec_and_test(cell: Cell) -> Answer:
     return _update(cell, lambda old: old - 1, lambda old: old == 1)
 
 
+def _bit(bit: int, cell: Cell) -> int:
+    """Return the mask of a bit that the word has. Raises Failed."""
+    if bit < 0 or 1 << bit > cell.like.high:
+        raise Failed("domain")
+    return 1 << bit
+
+
 def test_bit(bit: int, cell: Cell) -> Answer:
     """Read a bit."""
-    return _update(cell, lambda old: old, lambda old: bool(old >> bit & 1))
+    mask = _bit(bit, cell)
+    return _update(cell, lambda old: old, lambda old: bool(old & mask))
 
 
 def test_and_set_bit(bit: int, cell: Cell) -> Answer:
     """Set a bit, tell whether it was set."""
-    return _update(cell, lambda old: old | 1 << bit, lambda old: bool(old >> bit & 1))
+    mask = _bit(bit, cell)
+    return _update(cell, lambda old: old | mask, lambda old: bool(old & mask))
 
 
 def test_and_clear_bit(bit: int, cell: Cell) -> Answer:
     """Clear a bit, tell whether it was set."""
-    return _update(cell, lambda old: old & ~(1 << bit), lambda old: bool(old >> bit & 1))
+    mask = _bit(bit, cell)
+    return _update(cell, lambda old: old & ~mask, lambda old: bool(old & mask))
 
 
 def kernel_set_bit(bit: int, cell: Cell) -> None:
     """Set a bit by a read and a write."""
-    cell.like.set(cell, cell.like.get(cell) | 1 << bit)
+    mask = _bit(bit, cell)
+    cell.like.set(cell, cell.like.get(cell) | mask)
 
 
 def kernel_clear_bit(bit: int, cell: Cell) -> None:
     """Clear a bit by a read and a write."""
-    cell.like.set(cell, cell.like.get(cell) & ~(1 << bit))
+    mask = _bit(bit, cell)
+    cell.like.set(cell, cell.like.get(cell) & ~mask)
 
 
 # --- locks, bottom halves, softirqs -----------------------------------------------------------------------------------
@@ -871,10 +886,15 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 class atomic:  # noqa: N801  the word of the language
-    """Makes the accesses of a block one step."""
+    """Makes a block one step, which begins with the block, or with what the block waits for first."""
+
+    def __init__(self, *, waits: bool = False) -> None:
+        self.waits = waits
 
     def __enter__(self) -> None:
         NOW.atomic += 1
+        if not self.waits:
+            NOW.access(lambda _memory, _actor: None)
 
     def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None) -> None:
         NOW.atomic -= 1
@@ -1009,11 +1029,23 @@ class _Changes(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802
-        """Check a declared local."""
+        """Check a declared local; look at the index of an element before the value."""
         self.generic_visit(node)
-        if isinstance(node.targets[0], ast.Name):
-            node.value = self._within(node.targets[0].id, node.value)
+        (target,) = node.targets
+        if isinstance(target, ast.Subscript):
+            return ast.Expr(_call("assign", _reference(target), node.value))
+        if isinstance(target, ast.Name):
+            node.value = self._within(target.id, node.value)
         return node
+
+    def visit_With(self, node: ast.With) -> ast.AST:  # noqa: N802
+        """Tell an atomic block whether it begins with what may wait."""
+        match node.body[0]:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="spin_lock" | "wait_until"))):
+                call = node.items[0].context_expr
+                assert isinstance(call, ast.Call)
+                call.keywords = [ast.keyword("waits", ast.Constant(value=True))]
+        return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
         """Check a declared local."""
@@ -1072,6 +1104,11 @@ def _reference(node: ast.expr) -> ast.expr:
     return _call("variable", node.value, ast.Constant(node.attr))
 
 
+def assign(cell: Cell, value: Answer) -> None:
+    """Do what assigning to an element does."""
+    cell.like.set(cell, value)
+
+
 def variable(model: object, name: str) -> Cell:
     """Return a variable of a model, without an access."""
     declared = getattr(type(model), name)
@@ -1101,6 +1138,7 @@ class Spec:
             "within": within,
             "found": found,
             "variable": variable,
+            "assign": assign,
         }
         tree = ast.fix_missing_locations(_Changes().visit(ast.parse(source)))
         exec(compile(tree, "<specification>", "exec"), space)  # noqa: S102  to execute it is what this is for

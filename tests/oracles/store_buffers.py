@@ -248,7 +248,15 @@ _VOID: dict[str, Callable[[list[int]], tuple[str, int]]] = {
     "clear_bit": lambda v: ("andnot", 1 << v[0]),
 }
 """Atomics that return nothing: what they do to the value of their variable."""
-_LOADS = {"READ_ONCE", "smp_load_acquire", "atomic_read", "atomic_read_acquire", "plain_load", "test_bit", "spin_is_locked"}
+_LOADS = {
+    "READ_ONCE",
+    "smp_load_acquire",
+    "atomic_read",
+    "atomic_read_acquire",
+    "plain_load",
+    "test_bit",
+    "spin_is_locked",
+}
 _STORES = {"WRITE_ONCE", "atomic_set", "plain_store", "smp_store_mb"}
 _RELEASES = {"smp_store_release", "atomic_set_release", "spin_unlock"}
 _EFFECT: dict[str, Callable[[int, int], int]] = {
@@ -343,7 +351,9 @@ class _Search:
         drained = not cpu.pending
         if name in _LOADS:
             seen = self._view(state, t, variable)
-            yield done(state, value=seen >> values[0] & 1 if name == "test_bit" else int(seen != 0) if "lock" in name else seen)
+            yield done(
+                state, value=seen >> values[0] & 1 if name == "test_bit" else int(seen != 0) if "lock" in name else seen
+            )
         elif name in _STORES | _RELEASES:
             value = 0 if name == "spin_unlock" else values[0]
             yield done(self._append(state, t, Entry("store", variable, value, name in _RELEASES)))
@@ -411,7 +421,9 @@ class _Search:
         """Go on to the next operation, with the result in its register."""
         cpu = state.cpus[t]
         registers = dict(cpu.registers) | ({result: value} if result else {})
-        return _with(state, t, self._settled(t, cpu._replace(at=cpu.at + 1, registers=tuple(sorted(registers.items())))))
+        return _with(
+            state, t, self._settled(t, cpu._replace(at=cpu.at + 1, registers=tuple(sorted(registers.items()))))
+        )
 
     def _settled(self, t: int, cpu: Cpu) -> Cpu:
         """Do what touches registers only."""

@@ -57,7 +57,9 @@ _NUMBER = Domain("int", 0, 0)
 _INT = 2**31
 """What C's int holds is below this, and not below its negative."""
 _MOST_BITS = 16
-_AT_ONCE = frozenset({"smp_mb", "smp_rmb", "smp_wmb", "smp_mb__before_atomic", "smp_mb__after_atomic", "rcu_read_unlock"})
+_AT_ONCE = frozenset(
+    {"smp_mb", "smp_rmb", "smp_wmb", "smp_mb__before_atomic", "smp_mb__after_atomic", "rcu_read_unlock"}
+)
 """What is no step of its own, unless the memory model makes it one."""
 
 
@@ -82,7 +84,9 @@ def build(test: Litmus) -> Program:
     for name in kinds.locks:
         if initial[name].value:
             at = initial[name].at
-            raise test.file.error_at(at.line, at.column, at.end, f"`{name}` is a lock, and free at first", "leave the value out")
+            raise test.file.error_at(
+                at.line, at.column, at.end, f"`{name}` is a lock, and free at first", "leave the value out"
+            )
     bounds = _bounds(test, graphs, {n: initial[n].value for n in names if n not in kinds.locks})
     variables = {n: _variable(test, kinds, bounds, n, initial[n], len(compilers)) for n in names}
     for place in observed:
@@ -240,10 +244,13 @@ def _made(node: Node) -> Iterator[tuple[str, Expr | tuple[int, int]]]:
         case Primitive(name, target, Read(var) as place, arguments) if (signature := operation(name)) is not None:
             if signature.stored is not None:
                 yield var, signature.stored(place, arguments)
-            if target is not None and isinstance(signature.returned, Domain):
-                yield target, (0, 1)
-            elif target is not None and signature.returned is not None:
-                yield target, signature.returned(place, arguments)
+            match signature.returned:
+                case Domain(_, low, high) if target is not None:
+                    yield target, (low, high)
+                case Domain() | None:
+                    pass
+                case returned if target is not None:
+                    yield target, returned(place, arguments)
         case _:
             pass
 
@@ -269,7 +276,9 @@ class _ThreadCompiler:
             self.graph.emit(Assign(Local(self.register(name)), Const(0)), start)
         self._block(self.thread.body)
         if self._sections:
-            raise self._wrong(self.thread.at, f"{self.thread.name} ends within an RCU section", "call rcu_read_unlock()")
+            raise self._wrong(
+                self.thread.at, f"{self.thread.name} ends within an RCU section", "call rcu_read_unlock()"
+            )
         for place in self.observed:
             self.graph.emit(Assign(Read(place.key), Local(self.register(place.name))), start)
         return self.graph.finish(start)
@@ -500,13 +509,17 @@ class _ThreadCompiler:
             raise self._wrong(at, f"`{name}` is a register", "name a parameter")
         parameters = self.thread.parameters
         otherwise = f"add `int *{name}` to the parameters of {self.thread.name}"
-        raise self._wrong(at, f"{self.thread.name} has no parameter `{name}`", did_you_mean(name, parameters, otherwise))
+        raise self._wrong(
+            at, f"{self.thread.name} has no parameter `{name}`", did_you_mean(name, parameters, otherwise)
+        )
 
     def _need_register(self, name: str, at: Span) -> None:
         if name in self.registers:
             return
         if name in self.thread.parameters:
-            raise self._wrong(at, f"`{name}` is a pointer, and a register is needed", f"write *{name}, or READ_ONCE(*{name})")
+            raise self._wrong(
+                at, f"`{name}` is a pointer, and a register is needed", f"write *{name}, or READ_ONCE(*{name})"
+            )
         known = did_you_mean(name, self.registers, f"declare it: `int {name};`")
         raise self._wrong(at, f"{self.thread.name} has no register `{name}`", known)
 

@@ -92,8 +92,17 @@ def _is_negative(value: Expr) -> Expr:
     return apply("<", value, Const(0))
 
 
-_ADD = ("atomic_add_return", "atomic", _added, _added)
-_FETCH = ("atomic_fetch_add", "atomic", _added, _old)
+def _sum(
+    takes: str, given: Callable[[Sequence[Expr]], Sequence[Expr]] = tuple, answer: Callable[[Expr], Expr] | None = None
+) -> Signature:
+    """Return an atomic that adds and returns something of the new value."""
+    return Signature(takes, "atomic_add_return", "atomic", _added, _added, given, answer)
+
+
+def _fetch(takes: str, given: Callable[[Sequence[Expr]], Sequence[Expr]] = tuple) -> Signature:
+    """Return an atomic that adds and returns the old value."""
+    return Signature(takes, "atomic_fetch_add", "atomic", _added, _old, given)
+
 
 SIGNATURES: dict[str, Signature] = {
     "READ_ONCE": Signature("*", "READ_ONCE", "load", returned=_old),
@@ -120,16 +129,16 @@ SIGNATURES: dict[str, Signature] = {
     "atomic_sub": Signature("vx", "atomic_sub", "atomic", _subtracted),
     "atomic_inc_return": Signature("x", "atomic_inc_return", "atomic", _increased, _increased),
     "atomic_dec_return": Signature("x", "atomic_dec_return", "atomic", _decreased, _decreased),
-    "atomic_add_return": Signature("vx", *_ADD),
-    "atomic_sub_return": Signature("vx", *_ADD, given=_negated),
-    "atomic_fetch_add": Signature("vx", *_FETCH),
-    "atomic_fetch_sub": Signature("vx", *_FETCH, given=_negated),
-    "atomic_fetch_inc": Signature("x", *_FETCH, given=_one),
-    "atomic_fetch_dec": Signature("x", *_FETCH, given=_minus_one),
+    "atomic_add_return": _sum("vx"),
+    "atomic_sub_return": _sum("vx", _negated),
+    "atomic_fetch_add": _fetch("vx"),
+    "atomic_fetch_sub": _fetch("vx", _negated),
+    "atomic_fetch_inc": _fetch("x", _one),
+    "atomic_fetch_dec": _fetch("x", _minus_one),
     "atomic_dec_and_test": Signature("x", "atomic_dec_and_test", "atomic", _decreased, BOOL),
-    "atomic_inc_and_test": Signature("x", *_ADD, given=_one, answer=_is_zero),
-    "atomic_sub_and_test": Signature("vx", *_ADD, given=_negated, answer=_is_zero),
-    "atomic_add_negative": Signature("vx", *_ADD, answer=_is_negative),
+    "atomic_inc_and_test": _sum("x", _one, _is_zero),
+    "atomic_sub_and_test": _sum("vx", _negated, _is_zero),
+    "atomic_add_negative": _sum("vx", answer=_is_negative),
     "test_bit": Signature("bx", "test_bit", "load", returned=BOOL),
     "set_bit": Signature("bx", "set_bit", "atomic", _set),
     "clear_bit": Signature("bx", "clear_bit", "atomic", _cleared),
@@ -143,7 +152,7 @@ SIGNATURES: dict[str, Signature] = {
     "rcu_read_unlock": Signature("", "rcu_read_unlock", "rcu"),
     "synchronize_rcu": Signature("", "synchronize_rcu", "rcu", after="synchronize_rcu_end"),
 }
-"""Every primitive by its name in C. Those of herd7's file for the kernel have the same names, but for the bit operations."""
+"""Every primitive by its name in C: those of herd7's file for the kernel, and the bit operations."""
 
 ORDER_LESS = ("_relaxed", "_acquire", "_release")
 """Endings of atomics that order less than a full barrier: none of the models has them."""

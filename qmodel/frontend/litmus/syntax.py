@@ -14,14 +14,25 @@ _TOKEN = re.compile(
     r"(?P<number>0[xX][0-9a-fA-F]+|\d+)|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<sign>/\\|\\/|=>|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|[-+*/%&|^]=|[-+*/%&|^!~<>=()\[\]{};:,?.])"
 )
-_LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"), ("*",))
+_LEVELS = (
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*",),
+)
 """C's operators of two arguments, the loosest first."""
 _TYPES = frozenset(
-    "int long short char unsigned signed bool intptr_t uintptr_t u8 u16 u32 u64 s8 s16 s32 s64 atomic_t atomic_long_t spinlock_t"
-    .split()
+    {"int", "long", "short", "char", "unsigned", "signed", "bool", "intptr_t", "uintptr_t", "u8", "u16", "u32", "u64"}
+    | {"s8", "s16", "s32", "s64", "atomic_t", "atomic_long_t", "spinlock_t"}
 )
 _QUALIFIERS = frozenset({"volatile", "const"})
-_NO_STATEMENT = frozenset("while for do switch goto return break continue".split())
+_NO_STATEMENT = frozenset({"while", "for", "do", "switch", "goto", "return", "break", "continue"})
 _QUANTIFIERS = ("exists", "forall", "~exists")
 
 
@@ -209,7 +220,7 @@ def parse(text: str, name: str) -> Litmus:
 
 
 class _Parser:
-    """Reads a test from front to end. What `(*` means depends on where it stands: `ocaml` says whether it is a comment."""
+    """Reads a test from front to end. ocaml: whether `(*` begins a comment, as it does outside of threads."""
 
     def __init__(self, file: File, text: str) -> None:
         self.file, self.text = file, text
@@ -235,7 +246,9 @@ class _Parser:
             elif opening in closing:
                 end = self.text.find(closing[opening], self.at + 2)
                 if end < 0 and opening != "//":
-                    self._refuse(self._span(self.at, self.at + 2), "this comment has no end", f"end it by `{closing[opening]}`")
+                    self._refuse(
+                        self._span(self.at, self.at + 2), "this comment has no end", f"end it by `{closing[opening]}`"
+                    )
                 self.at = len(self.text) if end < 0 else end + len(closing[opening])
             else:
                 return
@@ -332,8 +345,7 @@ class _Parser:
                 continue
             if self.peek().kind == "number":
                 self._refuse(self.peek().at, "registers are 0 at first", "assign them in the thread")
-            while self.peek().text in _TYPES | _QUALIFIERS:
-                self.take()
+            self._type()
             if star := self.accept("*"):
                 self._refuse(star.at, "a variable that holds an address has no meaning here", "use numbers")
             bracket = self.accept("[")
@@ -409,7 +421,9 @@ class _Parser:
         if token.text == "if":
             return (self._if(),)
         if token.text in _NO_STATEMENT:
-            self._refuse(token.at, f"`{token.text}` has no meaning in a litmus test", "write the accesses out, one by one")
+            self._refuse(
+                token.at, f"`{token.text}` has no meaning in a litmus test", "write the accesses out, one by one"
+            )
         if token.text in _TYPES | _QUALIFIERS:
             return self._declaration()
         statement = self._simple()
@@ -426,8 +440,7 @@ class _Parser:
         return If(test, then, otherwise, at)
 
     def _declaration(self) -> tuple[Statement, ...]:
-        while self.peek().text in _TYPES | _QUALIFIERS:
-            self.take()
+        self._type()
         found: list[Statement] = []
         while True:
             if star := self.accept("*"):
@@ -453,8 +466,7 @@ class _Parser:
                 return Set(name, right, at)
             case Deref():
                 return Store(value, right, at)
-            case _:
-                self._refuse(value.at, "this cannot be assigned to", "assign to a register, or to `*x`")
+        return self._refuse(value.at, "this cannot be assigned to", "assign to a register, or to `*x`")
 
     # --- expressions --------------------------------------------------------------------------------------------------
 
@@ -480,7 +492,7 @@ class _Parser:
             name = self.word("name", "a parameter")
             return Deref(name.text, Span(star.at.line, star.at.column, name.at.end))
         if self.accept("("):
-            cast = [self.take() for _ in iter(lambda: self.peek().text in _TYPES | _QUALIFIERS, False)]
+            cast = self._type()
             if cast and (star := self.accept("*")):
                 self._refuse(star.at, "an address has no meaning here", "use numbers")
             value = None if cast else self.expression()
@@ -490,9 +502,18 @@ class _Parser:
         if token.kind == "number":
             return Number(int(self.take().text, 0), token.at)
         if token.text == "&":
-            self._refuse(token.at, "an address has no meaning here", "a parameter is a pointer already: write `x` or `*x`")
+            self._refuse(
+                token.at, "an address has no meaning here", "a parameter is a pointer already: write `x` or `*x`"
+            )
         name = self.word("name", "a value")
         return self._call(name) if self.accept("(") else Name(name.text, name.at)
+
+    def _type(self) -> bool:
+        """Pass the words of a type, and tell whether there were any."""
+        before = self.at
+        while self.accept(*_TYPES, *_QUALIFIERS):
+            pass
+        return self.at > before
 
     def _call(self, name: Token) -> Call:
         arguments: list[Expression] = []
@@ -501,16 +522,19 @@ class _Parser:
             if self.peek().text != ")":
                 self.expect(",", "between arguments")
         end = self.take().at
-        return Call(name.text, tuple(arguments), Span(name.at.line, name.at.column, end.end if end.line == name.at.line else name.at.end))
+        return Call(
+            name.text,
+            tuple(arguments),
+            Span(name.at.line, name.at.column, end.end if end.line == name.at.line else name.at.end),
+        )
 
-    # --- the end of the test --------------------------------------------------------------------------------------------
+    # --- the end of the test ------------------------------------------------------------------------------------------
 
     def _locations(self, named: dict[Location, Span]) -> None:
         self.expect("[", "before the locations")
         while not self.accept("]"):
             self._location(named)
-            while self.peek().text in _TYPES:
-                self.take()
+            self._type()
             if self.peek().text != "]":
                 self.expect(";", "after a location")
 
@@ -583,7 +607,7 @@ class _Parser:
         return self._location(named) if register or token.text == "[" else self._number("what it is compared with")
 
 
-def _joined(kind: type[And] | type[Or], parts: list[Proposition]) -> Proposition:
+def _joined(kind: type[And | Or], parts: list[Proposition]) -> Proposition:
     """Join propositions; those of the same kind become one, as herd7 prints them."""
     flat: list[Proposition] = []
     for part in parts:

@@ -47,7 +47,14 @@ LOCATION, VALUE, KIND, RELEASE, FENCED, FENCE = (
 next store. FENCED marks an entry with an smp_wmb between it and the one before."""
 
 STORE, OR, ANDNOT, ADD = range(4)
-_KINDS = {"set_bit": OR, "clear_bit": ANDNOT, "atomic_inc": ADD, "atomic_dec": ADD, "atomic_add": ADD, "atomic_sub": ADD}
+_KINDS = {
+    "set_bit": OR,
+    "clear_bit": ANDNOT,
+    "atomic_inc": ADD,
+    "atomic_dec": ADD,
+    "atomic_add": ADD,
+    "atomic_sub": ADD,
+}
 
 _PLAIN = {"store", "WRITE_ONCE", "smp_store_release", "atomic_set", "store_list", "spin_unlock", "__skb_queue_tail",
           "__skb_queue_head", "__skb_dequeue", "append_list", "push_list", "take_list"}  # fmt: skip
@@ -299,9 +306,7 @@ class Tso(Machine):
         for position in range(self.buffer):
             kind: Expr = self.at(KIND, position) if self.weak else Const(STORE)
             new = self._apply(seen, kind, self.at(VALUE, position), domain)
-            pieces.append(
-                Assign(seen, apply("if", apply("==", self.at(LOCATION, position), location), new, seen))
-            )
+            pieces.append(Assign(seen, apply("if", apply("==", self.at(LOCATION, position), location), new, seen)))
         return pieces, seen
 
     def store(self, place: Read, value: Expr, *, release: bool = False) -> list[Piece]:
@@ -394,4 +399,3 @@ class Weak(Tso):
             pending = apply("!=", self.at(LOCATION, 0), Const(0))
             return [Assign(Read(FENCE, Own("cpu")), pending)]
         return super().fence(name)
-

@@ -91,4 +91,3 @@ def _synchronizes(program: Program, template: str) -> bool:
 
 class SequentialConsistency(Machine):
     """Every store is seen by all at once; barriers have nothing to do."""
-

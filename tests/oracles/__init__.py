@@ -1,0 +1,1 @@
+"""Programs that answer what qmodel answers, and share no code with it."""
