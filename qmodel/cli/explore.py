@@ -12,14 +12,14 @@ import click
 
 from qmodel.cli.configurations import WITH_PARAMETERS, chosen, configured, where
 from qmodel.cli.errors import Exit, UsageError
-from qmodel.cli.running import judged, unsound
+from qmodel.cli.running import LONGEST_BUFFER, judged, unsound
 from qmodel.engines.trace import TraceWriter
 from qmodel.engines.walk import Walk
 from qmodel.ir.interpreter import SetupError
 from qmodel.ir.program import BOUND, BUDGET, PENDING, WHERE, Place
 from qmodel.ir.text import thread_text, value_text
 from qmodel.passes.listing import texts
-from qmodel.passes.memory.buffers import LOCATION
+from qmodel.passes.memory.buffers import KIND, LOCATION, STORE, VALUE
 from qmodel.result import Outcome, PropertyResult, Verdict
 from qmodel.views import counterexample
 from qmodel.views import walk as view
@@ -28,8 +28,8 @@ from qmodel.views.words import count, paragraph, settings, settings_text
 if TYPE_CHECKING:
     from qmodel.cli.running import Configuration
     from qmodel.engines.walk import Option
+    from qmodel.ir.expr import Domain
     from qmodel.ir.interpreter import State
-    from qmodel.ir.program import Program
     from qmodel.result import Run
 
 
@@ -51,7 +51,7 @@ def explore(context: click.Context, /, *, model: str, variant: str | None, scena
         raise UsageError(f"{model} has several variants; choose one with --variant: {names}")
     configuration = configured(context, variants, scenario, memory)[0]
     try:
-        walk = Walk(configuration.program())
+        walk = Walk(configuration.program(LONGEST_BUFFER))
     except SetupError as error:
         raise unsound(configuration, error) from None
     _Session(configuration, walk).run()
@@ -174,7 +174,8 @@ def _page(title: str, walk: Walk) -> view.Page:
     last = walk.taken[-1] if walk.taken else None
     end = ""
     if state is None:
-        end = "The last step ended in an error: there is no way on. b goes back."
+        full = next((f"{f.message}, which is where qmodel stops" for f in walk.failures if f.property == BOUND), "")
+        end = f"There is no way on: {full or 'the last step ended in an error'}. b goes back."
     elif not walk.options:
         end = "Everything has come to rest." if walk.interpreter.quiescent(state) else "Nothing can move any more."
     return view.Page(
@@ -206,20 +207,29 @@ def _values(walk: Walk, state: State) -> dict[str, str]:
             born = (f"{p} {value_text(program, variable.domain, at)}" for p, at in places if at != Place.NOWHERE)
             found["packets"] = ", ".join(born) or "none yet"
         elif name == LOCATION:
-            found |= {f"CPU{cpu} stores": text for cpu, text in enumerate(_pending(program, numbers))}
+            found |= {f"CPU{cpu} stores": text for cpu, text in enumerate(_pending(walk, state))}
     return found
 
 
-def _pending(program: Program, locations: tuple[int, ...]) -> list[str]:
-    """Return for each CPU the variables that it has stored to, oldest first, and that others still see as they were."""
-    names = {0: ""}
+def _pending(walk: Walk, state: State) -> list[str]:
+    """Return for each CPU what it has stored, oldest first, and others do not see yet."""
+    program, read = walk.program, walk.interpreter.read
+    places: dict[int, tuple[str, Domain]] = {}
     for name, first in program.locations.items():
-        size = program.variables[name].size
-        for index in range(size or 1):
-            names[first + index] = name if size is None else f"{name}[{index}]"
-    rows = [locations[i : i + program.buffer] for i in range(0, len(locations), program.buffer)]
-    pending = [", ".join(names.get(number, "rcu_read_unlock()") for number in row if number) for row in rows]
-    return [f"not seen by others: {text}" if text else "none pending" for text in pending]
+        variable = program.variables[name]
+        for index in range(variable.size or 1):
+            shown = name if variable.size is None else f"{name}[{index}]"
+            places[first + index] = shown, variable.domain
+    numbers, values = read(state, LOCATION), read(state, VALUE)
+    kinds = read(state, KIND) if KIND in program.variables else (STORE,) * len(numbers)
+    entries = []
+    for number, value, kind in zip(numbers, values, kinds, strict=True):
+        place, domain = places.get(number, ("rcu_read_unlock()" if number else "", None))
+        known = domain is not None and kind == STORE  # else it is an end of a section, or an atomic
+        entries.append(f"{place} = {value_text(program, domain, value + domain.lo)}" if known and domain else place)
+    rows = [entries[i : i + program.buffer] for i in range(0, len(entries), program.buffer)]
+    pending = [", ".join(entry for entry in row if entry) for row in rows]
+    return [f"pending: {text}" if text else "none pending" for text in pending]
 
 
 def _lanes(walk: Walk) -> list[view.Lane]:
@@ -283,7 +293,7 @@ def _text(walk: Walk, option: Option) -> str:
 
 def _violates(walk: Walk, option: Option) -> tuple[str, ...]:
     """Return the properties that a step violates, itself or by the state that it leads to, and that hold here."""
-    found = [failure.property for failure in option.outcome.failures]
+    found = [failure.property for failure in option.outcome.failures if failure.property != BOUND]
     after, here = option.outcome.state, walk.last_state
     if after is not None:
         violated = walk.interpreter.violated

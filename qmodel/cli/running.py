@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,11 +70,11 @@ class Configuration:
         return {n: v for n, v in self.params.items() if v != (plain if n in simple else defaults)[n]}
 
 
-def _run(configuration: Configuration, engine: str, options: Options) -> Outcome:
-    """Run a configuration, with longer store buffers for as long as they turn out too short."""
+def _outcome(configuration: Configuration, search: Callable[[Program], Outcome]) -> Outcome:
+    """Search a configuration, with longer store buffers for as long as they turn out too short."""
     buffer = BUFFER
     while True:
-        outcome = ENGINES[engine](configuration.program(buffer), options)
+        outcome = search(configuration.program(buffer))
         if not outcome.buffer_full or outcome.interrupted or buffer >= LONGEST_BUFFER:
             return outcome
         buffer *= 2
@@ -86,8 +87,13 @@ def text_of(value: ParamValue) -> str:
 
 def run(configuration: Configuration, engine: str, options: Options) -> Run:
     """Run a configuration. Raises SpecError, ParameterError, UsageError."""
+    return searched(configuration, lambda program: ENGINES[engine](program, options))
+
+
+def searched(configuration: Configuration, search: Callable[[Program], Outcome]) -> Run:
+    """Return what a search finds in a configuration. Raises SpecError, ParameterError, UsageError."""
     try:
-        outcome = _run(configuration, engine, options)
+        outcome = _outcome(configuration, search)
     except SetupError as error:
         raise unsound(configuration, error) from None
     return judged(configuration, outcome)

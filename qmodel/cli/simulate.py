@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,17 +13,15 @@ from qmodel import __version__
 from qmodel.cli.configurations import WITH_PARAMETERS, chosen, configured, limited, where
 from qmodel.cli.expectations import exit_code
 from qmodel.cli.progress import ProgressLine
-from qmodel.cli.running import judged, unsound
+from qmodel.cli.running import searched
 from qmodel.engines.options import Options
 from qmodel.engines.python import simulate as engine
 from qmodel.engines.python.simulate import Walks
-from qmodel.ir.interpreter import SetupError
 from qmodel.result import Report, Run
 from qmodel.views import json_view
 from qmodel.views import simulation as view
 
 if TYPE_CHECKING:
-    from qmodel.cli.running import Configuration
     from qmodel.engines.options import Progress
 
 _POSITIVE = click.IntRange(min=1)
@@ -75,7 +74,8 @@ def simulate(
                 line(told)
 
             options = Options(max_states, timeout, max_memory, stop_first, progress if line.active else None)
-            runs.append(_simulated(configuration, Walks(walks, steps, seed), options))
+            found = searched(configuration, partial(engine.run, walks=Walks(walks, steps, seed), options=options))
+            runs.append(replace(found, command=configuration.command("simulate")))
             if runs[-1].outcome.interrupted:
                 break
     if as_json:
@@ -84,11 +84,3 @@ def simulate(
         width = min(shutil.get_terminal_size((80, 24)).columns, 100)
         click.echo(view.report(runs, width=width, full=full), nl=False)
     return exit_code(runs)
-
-
-def _simulated(configuration: Configuration, walks: Walks, options: Options) -> Run:
-    try:
-        outcome = engine.run(configuration.program(), walks, options)
-    except SetupError as error:
-        raise unsound(configuration, error) from None
-    return replace(judged(configuration, outcome), command=configuration.command("simulate"))

@@ -86,7 +86,7 @@ _ELSEWHERE = {
 }
 """What to write instead of functions that Python has and a function of a model has not."""
 _NOT_IN_SCENARIOS = frozenset({
-    "choose", "local_bh_disable", "local_bh_enable", "raise_softirq", "rcu_read_lock", "rcu_read_unlock",
+    "choose", "local_bh_disable", "local_bh_enable", "rcu_read_lock", "rcu_read_unlock",
     "smp_processor_id", "spin_lock", "spin_lock_bh", "spin_trylock", "spin_unlock", "spin_unlock_bh",
     "synchronize_rcu", "transmit", "wait_until",
 })  # fmt: skip

@@ -32,6 +32,7 @@ from qmodel.ir.program import (
     LAST_SENT,
     PENDING,
     RCU_AWAITED,
+    RCU_DEPTH,
     RCU_PRESENT,
     WHERE,
     Measure,
@@ -49,7 +50,7 @@ from qmodel.ir.program import (
 
 MOST_PACKETS, MOST_ELEMENTS = 250, 1000
 """What a model may have, beside threads: more than could ever be searched."""
-_GHOSTS = (BUDGET, LAST_SENT, PENDING, RCU_AWAITED, RCU_PRESENT, WHERE)
+_GHOSTS = (BUDGET, LAST_SENT, PENDING, RCU_AWAITED, RCU_DEPTH, RCU_PRESENT, WHERE)
 _VARIABLES = {"SpinLock", "Bool", "Int", "Flags", "SkbList", "SkbPtr"}
 _ARRAYS = {"Array", "PerCpu"}
 _KEYWORDS = {
@@ -527,6 +528,7 @@ def _rcu(config: Configuration, threads: int, templates: dict[str, Template]) ->
         return
     deepest = Domain("int", 0, 3)
     waits = threads * threads if "synchronize_rcu" in used else 0
+    config.variables[RCU_DEPTH] = Variable(RCU_DEPTH, deepest, threads, (0,) * threads, ghost=True)
     config.variables[RCU_PRESENT] = Variable(RCU_PRESENT, deepest, threads, (0,) * threads, ghost=True, rest=0)
     if waits:
         config.variables[RCU_AWAITED] = Variable(RCU_AWAITED, deepest, waits, (0,) * waits, ghost=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qmodel.frontend import calls
@@ -769,6 +770,7 @@ class FunctionCompiler(Expressions):
                 remedy = "wait before the block, or make it the first thing in it"
                 raise self.error(node, "nothing can wait in the middle of an atomic block", remedy)
             boundary = False
+            primitive = replace(primitive, joined=True)
         elif self.atomic is False and boundary:
             self.atomic = True
         self.graph.emit(primitive, self.site(node), boundary=boundary, label=label, access=primitive)

@@ -31,6 +31,8 @@ LAST_SENT = "__last_sent"
 """Ghost array: for each flow 1 + the greatest index of a packet on the wire, 0 when none is."""
 RCU_PRESENT = "__rcu_present"
 """Ghost array: for each thread the read-side critical sections whose end is not seen by all yet."""
+RCU_DEPTH = "__rcu_depth"
+"""Ghost array: how deep each thread is in read-side critical sections; only the outermost one counts."""
 RCU_AWAITED = "__rcu_awaited"
 """Ghost array, thread by thread: for each other thread the sections that a synchronize_rcu() still waits for."""
 PENDING = "__pending"
@@ -102,7 +104,7 @@ class Primitive:
     """An operation of the language, before the memory pass: its name as in the kernel, and what it works on.
 
     target: the local that takes the result. place: the shared variable (or, for a local queue, the local). marked:
-    a lockless access of a guarded variable that is meant (READ_ONCE, data_race).
+    it may be touched without the lock that guards it (READ_ONCE, atomics). joined: part of a step that has begun.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Primitive:
     place: Read | Local | None = None
     args: tuple[Expr, ...] = ()
     marked: bool = False
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

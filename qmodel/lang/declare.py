@@ -79,7 +79,10 @@ class Packets(Number):
     Where fewer numbers than flows are given the last one stands for the rest. `packets.total` is their sum.
     """
 
-    total: Number
+    @property
+    def total(self) -> Number:
+        """All packets of all flows together, known before the search begins."""
+        return Number()
 
     def __init__(self, default: int | tuple[int, ...], *, each: int | Number, doc: str = "") -> None: ...
 

@@ -257,7 +257,7 @@ def test_error_of_the_language_ends_the_path(qmodel: Command, spec: Callable[[st
     found = qmodel("explore", spec(SOFTIRQ), stdin="1 2 1 2 1\n1\n1\nb\n").out
     assert "   1  m.n = 1 <- violates race" in page(found, 1)
     assert [line for line in page(found, 2) if line.startswith("*** violates race: n is touched without lock")]
-    assert "The last step ended in an error: there is no way on. b goes back." == page(found, 2)[-1]
+    assert "There is no way on: the last step ended in an error. b goes back." == page(found, 2)[-1]
     assert ["no step 1 after 6 steps: no step can be taken here"] == page(found, 3)
     assert page(found, 1) == page(found, 4)
 
@@ -347,11 +347,22 @@ def test_help(qmodel: Command, spec: Callable[[str], Path]) -> None:
 def test_store_buffers_are_shown(qmodel: Command, spec: Callable[[str], Path]) -> None:
     """Under tso what a CPU has stored and others do not see yet is shown, and committing it is a step."""
     found = qmodel("explore", spec(STORES), "--memory", "tso", stdin="1 1\n1\n").out
-    assert "* CPU0 stores  not seen by others: x, y (was not seen by others: x)" in page(found, 1)
+    assert "* CPU0 stores  pending: x = 3, y = true (was pending: x = 3)" in page(found, 1)
     assert "CPU0 (store_buffer)" == page(found, 1)[-2]
     assert page(found, 1)[-1].startswith("   1  ")
     assert page(found, 1)[-1].endswith(" x = 3")
     assert "* x            3 (was 0)" in page(found, 2)
+
+
+def test_full_store_buffer_ends_the_path(qmodel: Command, spec: Callable[[str], Path]) -> None:
+    """Where a store finds no room in the buffer the way ends, and that is no violation."""
+    text = STORES.replace("        m.x = 3\n", "        for i in range(17):\n            m.x = 3\n")
+    lines = page(qmodel("explore", spec(text), "--memory", "tso", stdin=" 1" * 17 + "\n").out)
+    expected = """\
+There is no way on: more than 16 stores of a CPU are pending, which is where
+qmodel stops. b goes back."""
+    assert expected.splitlines() == lines[-2:]
+    assert [] == [line for line in lines if "***" in line]
 
 
 def test_variant_must_be_chosen(qmodel: Command, spec: Callable[[str], Path]) -> None:

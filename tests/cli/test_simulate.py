@@ -350,10 +350,11 @@ def test_full_store_buffer_is_no_violation(qmodel: Command, spec: Callable[[str]
     """A walk that ends because a store buffer has no more room has found nothing."""
     text = (
         "from qmodel.lang import Int, Model, thread\n\n\nclass Full(Model):\n    n = Int(0, high=9)\n\n"
-        "    @thread\n    def task(m):\n        for i in range(9):\n            m.n = i\n"
+        "    @thread\n    def task(m):\n        for i in range(20):\n            m.n = i % 9\n"
     )
     run = one_run(qmodel("simulate", spec(text), "--memory", "tso", "--walks", "50", "--json").out)
     assert "inconclusive" == run["verdict"]
+    assert "a store buffer was too short" in run["why"]
     assert "buffer-bound" not in verdicts(run)
 
 

@@ -404,7 +404,8 @@ class StepGenerator:
             stale = place.var in env.blurred or (place.var in env.touched and isinstance(key[1], str))
             if stale:
                 self._flush(env)
-            code = f"{env.base} >> {shift} & {bits.mask}" + (f" + {bits.low}" if bits.low else "")
+            code = f"{env.base} >> {shift} & {bits.mask}"
+            code = f"({code}) + {bits.low}" if bits.low else code
             env.known[key] = self.fresh(code) if bits.width else bits.low
         return env.known[key]
 

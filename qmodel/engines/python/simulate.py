@@ -55,7 +55,7 @@ class Simulator:
         self.interpreter = Interpreter(program)
         self.model = build(program, lambda *event: self._events.append(event), self._measured)
         self.start = self.model.layout.pack(self.interpreter.initial())
-        self.done = self.cut = self.taken = self.deepest = 0
+        self.done = self.cut = self.full = self.taken = self.deepest = 0
         self.why = ""
         self.interrupted = False
         self._events: list[tuple[int, int, bool]] = []
@@ -139,7 +139,9 @@ class Simulator:
 
     def _failed(self, state: int) -> None:
         for number, tid, _ in self._events:
-            if self.model.properties[number] != BOUND:
+            if self.model.properties[number] == BOUND:
+                self.full += 1
+            else:
                 self._found(self.model.properties[number], state, tid)
         self._events.clear()
 
@@ -198,6 +200,7 @@ class Simulator:
             bytes_per_state=None,
             properties=tuple(properties),
             measures=tuple(measures),
+            buffer_full=self.full,
         )
 
     @property
@@ -208,6 +211,7 @@ class Simulator:
     def _words(self) -> str:
         parts = [f"{self.done:,} random {'walk' if self.done == 1 else 'walks'} (seed {self.walks.seed}"]
         parts += [f"{self.cut:,} cut at {self.walks.steps:,} steps"] if self.cut else []
+        parts += [f"a store buffer was too short {self.full:,} times"] if self.full else []
         parts += [self.why] if self.why else []
         return ", ".join(parts) + ")"
 

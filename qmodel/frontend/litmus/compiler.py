@@ -38,6 +38,7 @@ from qmodel.ir.expr import Const, Domain, Expr, Local, Own, Read, apply, interva
 from qmodel.ir.graph import Ends, GraphBuilder
 from qmodel.ir.program import (
     RCU_AWAITED,
+    RCU_DEPTH,
     RCU_PRESENT,
     Assign,
     Label,
@@ -202,6 +203,7 @@ def _rcu(graphs: list[tuple[Node, ...]]) -> dict[str, Variable]:
         return {}
     domain, threads = Domain("int", 0, max(deepest, 1)), len(graphs)
     found = {RCU_PRESENT: Variable(RCU_PRESENT, domain, threads, (0,) * threads, ghost=True, rest=0)}
+    found[RCU_DEPTH] = Variable(RCU_DEPTH, domain, threads, (0,) * threads, ghost=True)
     if waits:
         found[RCU_AWAITED] = Variable(RCU_AWAITED, domain, waits, (0,) * waits, ghost=True)
     return found

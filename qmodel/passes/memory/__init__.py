@@ -25,7 +25,7 @@ BUFFER = 4
 
 
 class UnknownMemoryError(ValueError):
-    """A memory model that is not there."""
+    """A memory model that is not there, or that says nothing of what a program does."""
 
 
 def lower(program: Program, model: str, buffer: int = BUFFER) -> Program:
@@ -33,9 +33,21 @@ def lower(program: Program, model: str, buffer: int = BUFFER) -> Program:
     machines = {"sc": SequentialConsistency, "tso": Tso, "weak": Weak}
     if model not in machines:
         raise UnknownMemoryError(f"no memory model `{model}`: there are {', '.join(machines)}")
+    if model != "sc":
+        _refuse_blocks(program, model)
     machine: Machine = machines[model](program, buffer)
     program = context.add(machine.prepared())
     meaning = Meaning(program, machine)
     templates = {name: meaning.template(t) for name, t in program.templates.items()}
     setup = Meaning(program, SequentialConsistency(program, 0), alone=True).template(program.setup)
     return machine.finished(replace(program, templates=templates, setup=setup, memory=model))
+
+
+def _refuse_blocks(program: Program, model: str) -> None:
+    """Refuse atomic blocks: what others see of their stores, and when, is not defined on a machine with buffers."""
+    for template in program.templates.values():
+        for node in template.nodes:
+            if node.access is not None and node.access.joined:
+                place = f"{node.site.file}:{node.site.line}"
+                text = f"{place}: `with atomic():` has no meaning under {model}; write what the kernel does, or use sc"
+                raise UnknownMemoryError(text)

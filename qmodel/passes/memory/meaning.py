@@ -11,6 +11,7 @@ from qmodel.ir.graph import Piece, Skip, expand
 from qmodel.ir.program import (
     LAST_SENT,
     RCU_AWAITED,
+    RCU_DEPTH,
     RCU_PRESENT,
     WHERE,
     Assign,
@@ -180,10 +181,14 @@ class Meaning:
         """Count sections; a grace period waits for as many ends as there were sections when it began."""
         me, threads = Own("tid"), len(self.program.threads)
         present = Read(RCU_PRESENT, me)
+        depth = Read(RCU_DEPTH, me)
+        outermost = apply("==", depth, Const(0))
         if name == "rcu_read_lock":
-            return [Assign(present, apply("+", present, Const(1)))]
+            begun = Assign(present, apply("+", present, Const(1)))
+            return [Skip(outermost, 1), begun, Assign(depth, apply("+", depth, Const(1)))]
         if name == "rcu_read_unlock":
-            return self.machine.leave_section()
+            left = self.machine.leave_section()
+            return [Assign(depth, apply("-", depth, Const(1))), Skip(outermost, len(left)), *left]
         awaited = [
             (Read(RCU_AWAITED, apply("+", apply("*", me, Const(threads)), Const(t))), Read(RCU_PRESENT, Const(t)))
             for t in range(threads)
