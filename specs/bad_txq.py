@@ -55,8 +55,9 @@ class BadTxq(Head):
     wakes = Budget(1, doc="how often the driver may wake queue 1")
 
     bad_txq = SkbList(guarded_by=Head.root_lock, doc="packets that did not fit into a chain")
-    txq_state = Array(Flags(TxqState, rest=0), size=2)
-    tx_lock = Array(SpinLock(), size=2)
+    # Two of each, where the model that this derives from has one.
+    txq_state = Array(Flags(TxqState, rest=0), size=2)  # type: ignore[assignment]
+    tx_lock = Array(SpinLock(), size=2)  # type: ignore[assignment]
 
     def stopped(m, skb):
         return m.txq_state[skb.flow] != 0
@@ -99,7 +100,8 @@ class BadTxq(Head):
                 m.qlen -= 1
 
     def sch_direct_xmit(m, batch):
-        queue = skb_peek(batch).flow
+        first = skb_peek(batch)
+        queue = first.flow if first is not None else 0
         spin_unlock(m.root_lock)
         spin_lock(m.tx_lock[queue])
         if not m.txq_state[queue]:

@@ -207,7 +207,7 @@ class V2(Llist):
         Refutes("limit", "early-drop", packets=2),
         Refutes("return-code", pfifo=True, bypass=False),
         Holds(packets=(2, 1), busy=2, limit=4),
-        Holds(full=1, wakes=1),
+        Holds(fills=1, wakes=1),
     ]
 
 

@@ -228,7 +228,6 @@ class Nolock(Model):
         """When everything has come to rest no packet waits for a next one to push it."""
         return skb_queue_empty(m.gso_skb) and all(m.ring[i] is None for i in range(len(m.ring)))
 
-
     @scenario("requeued", cpus=1, packets=1)
     def a0_a1_are_requeued(m):
         """a0 and a1 were refused before, and MISSED says so; CPU0 sends a2."""

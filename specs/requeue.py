@@ -77,7 +77,7 @@ class Requeue(Model):
     bulk = Param(2, low=1, grows=True, doc="packets of a child queue that are dequeued in one chain")
     bypass = Param(True, doc="an empty qdisc is bypassed (TCQ_F_CAN_BYPASS)")
     stop = Param(False, doc="a busy driver also stops the queue (XOFF)")
-    full = Budget(0, doc="how often the driver may take a packet and stop the queue")
+    fills = Budget(0, doc="how often the driver may take a packet and stop the queue")
     wakes = Budget(0, doc="how often the driver may wake the queue")
     freezes = Budget(0, doc="how often the queue may be frozen and thawed")
 
@@ -183,7 +183,7 @@ class Requeue(Model):
             if m.ndo_start_xmit(skb) == NETDEV_TX_BUSY:
                 __skb_queue_head(batch, skb)
                 break
-            if batch and m.full and test_bit(TxqState.XOFF, m.txq_state):
+            if batch and m.fills and test_bit(TxqState.XOFF, m.txq_state):
                 break
 
     def dev_requeue_skb(m, batch): ...
@@ -196,7 +196,7 @@ class Requeue(Model):
                 set_bit(TxqState.XOFF, m.txq_state)
             return NETDEV_TX_BUSY
         transmit(skb)
-        if choose(m.full, "netif_tx_stop_queue()"):
+        if choose(m.fills, "netif_tx_stop_queue()"):
             set_bit(TxqState.XOFF, m.txq_state)
         return NETDEV_TX_OK
 
@@ -330,7 +330,7 @@ class Head(Requeue):
     expect = [
         Holds(scenario="queued", busy=2),
         Holds(scenario="queued", busy=2, stop=True, wakes=3),
-        Holds(scenario="queued", busy=2, full=1, wakes=1),
+        Holds(scenario="queued", busy=2, fills=1, wakes=1),
         Holds(scenario="requeued", busy=0, freezes=2),
         Holds(),
         Holds(packets=2, busy=2),

@@ -125,4 +125,4 @@ class BeganAfterMb(BeganAfter):
         smp_mb()
         return True
 
-    expect = [Holds(memory=("sc", "tso", "weak")), Holds(busy=0, full=1, packets=(2, 1))]
+    expect = [Holds(memory=("sc", "tso", "weak")), Holds(busy=0, fills=1, packets=(2, 1))]

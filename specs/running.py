@@ -64,7 +64,7 @@ class RunningBool(Running):
 
     expect = [
         Holds(busy=0, memory=("sc", "tso", "weak")),
-        Holds(busy=0, full=1, wakes=1, packets=(2, 1)),
+        Holds(busy=0, fills=1, wakes=1, packets=(2, 1)),
         Holds(busy=1, stop=True, wakes=2, memory=("sc", "tso")),
         Refutes("stuck", busy=1, stop=True, wakes=2, memory="weak"),
     ]

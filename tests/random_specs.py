@@ -152,7 +152,7 @@ class _Scope:
 
     ints, truths: locals that surely have a value; limited: those of them that are declared with bounds. loops: around
     this place within the function. held: locks that are held. block: in a block that must not be left, because a lock
-    or bottom halves would be forgotten. chooses: choose() may stand here, which it may not in a loop of an atomic block.
+    or bottom halves would be forgotten. chooses: choose() may stand here, but not in a loop of an atomic block.
     """
 
     ints: tuple[str, ...] = ()
@@ -392,11 +392,23 @@ class _Writer:
             self.line("pass")
         return scope
 
-    def statement(self, scope: _Scope, depth: int) -> _Scope:  # noqa: C901
+    def statement(self, scope: _Scope, depth: int) -> _Scope:
         """Write a statement; return the scope behind it."""
         simple = ["store"] * 4 + ["store truth", "augment", "augment", "rmw", "rmw", "local", "local", "truth local"]
         simple += ["bit", "check", "call", "limited", "leave", "mb", "raise"]
-        nested = ["if"] * 4 + ["for", "for", "while", "lock", "lock", "trylock", "atomic", "atomic", "cas", "wait", "bh"]
+        nested = ["if"] * 4 + [
+            "for",
+            "for",
+            "while",
+            "lock",
+            "lock",
+            "trylock",
+            "atomic",
+            "atomic",
+            "cas",
+            "wait",
+            "bh",
+        ]
         match self.pick(simple + (nested if depth else [])):
             case "store" if self.spend():
                 self._store(scope)
@@ -416,7 +428,9 @@ class _Writer:
                 return self._limited(scope)
             case "bit" if self.model.word and self.spend(2):
                 word = self.pick(["set_bit", "clear_bit", "__set_bit", "__clear_bit"])
-                self.line(f"{word}({self.pick(['Word.A', 'Word.B', f'({self._leaf(scope)} & 1)'])}, m.{self.model.word})")
+                self.line(
+                    f"{word}({self.pick(['Word.A', 'Word.B', f'({self._leaf(scope)} & 1)'])}, m.{self.model.word})"
+                )
             case "check" if self.one_in(3):
                 self.line(f'check({self.condition(scope, 1)}, "as it should be")')
             case "call":
@@ -557,7 +571,9 @@ class _Writer:
         else:
             scopes.append(scope)
         ints = tuple(n for n in scopes[0].ints if all(n in s.ints for s in scopes))
-        return replace(scope, ints=ints, truths=tuple(n for n in scopes[0].truths if all(n in s.truths for s in scopes)))
+        return replace(
+            scope, ints=ints, truths=tuple(n for n in scopes[0].truths if all(n in s.truths for s in scopes))
+        )
 
     def _maybe_return(self, scope: _Scope) -> bool:
         if scope.block or not self.returns or self.one_in(2):
@@ -714,7 +730,10 @@ class _Writer:
         second = model.numbers[self.random.randrange(len(model.numbers))].text
         values = [f"{first} <= {second} + 1", f"{first} != 1 or {second} < 2", f"not {first} or {second}"]
         if model.array:
-            values += [f"all(m.{model.array}[i] < 3 for i in range(2))", f"sum(m.{model.array}[i] for i in range(2)) < 4"]
+            values += [
+                f"all(m.{model.array}[i] < 3 for i in range(2))",
+                f"sum(m.{model.array}[i] for i in range(2)) < 4",
+            ]
         if model.truths:
             values.append(f"m.{model.truths[0]} or {first} < 2")
         for kind, name in (("invariant", "inv"), ("quiescent", "qui"), ("measure", "mea")):
@@ -799,7 +818,7 @@ def _used(body: str) -> str:
 
 def _kept(member: str, text: str) -> bool:
     found = re.match(r"    (?:@softirq\n    )?(?:def )?(\w+)(?: =|\()", member)
-    if found is None or member.startswith("    @") and not member.startswith("    @softirq"):
+    if found is None or (member.startswith("    @") and not member.startswith("    @softirq")):
         return True
     return re.search(rf"\bm\.{found[1]}\b|guarded_by={found[1]}\b", text) is not None
 

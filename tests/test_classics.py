@@ -121,7 +121,11 @@ def test_if_needs_a_third_thread_between() -> None:
     """Where the first look is under the lock, a wait and a lock must let another producer come between."""
     trace = trace_of(check_file(classic("buffer"), "if", puts=2), "domain")
     waiter = trace.steps[-1].thread
-    waits = next(n for n, step in enumerate(trace.steps) if step.events[0].text.startswith("wait_until") and step.thread == waiter)
+    waits = next(
+        n
+        for n, step in enumerate(trace.steps)
+        if step.events[0].text.startswith("wait_until") and step.thread == waiter
+    )
     assert {0, 1} - {waiter} <= {step.thread for step in trace.steps[waits:]}
 
 

@@ -125,7 +125,7 @@ def by_qmodel(variant: str, case: Case) -> dict[str, Any]:
         "packets": case.packets,
         "busy": case.busy,
         "stop": case.stop,
-        "full": case.full,
+        "fills": case.full,
         "wakes": case.wakes,
         "freezes": case.freezes,
         "bypass": case.bypass,

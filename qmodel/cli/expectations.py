@@ -89,6 +89,7 @@ def exit_code(runs: Sequence[Run]) -> Exit:
         run.as_expected is False or (run.expected is None and run.outcome.verdict is Verdict.REFUTED) for run in runs
     ):
         return Exit.UNEXPECTED
-    if any(run.as_expected is not True and run.outcome.verdict is Verdict.INCONCLUSIVE for run in runs):
+    undecided = (run.outcome.verdict is Verdict.INCONCLUSIVE or run.expected is not None for run in runs)
+    if any(run.as_expected is not True and open_ for run, open_ in zip(runs, undecided, strict=True)):
         return Exit.INCONCLUSIVE
     return Exit.AS_EXPECTED

@@ -13,6 +13,7 @@ from qmodel.engines.options import Options
 from qmodel.engines.python import engine as python
 from qmodel.frontend.configure import configure, parameters
 from qmodel.frontend.declarations import DEFAULT_SCENARIO
+from qmodel.frontend.source import SHIPPED
 from qmodel.ir.interpreter import SetupError
 from qmodel.passes import lower
 from qmodel.passes.memory import BUFFER
@@ -49,9 +50,8 @@ class Configuration:
 
     def command(self, verb: str = "check") -> str:
         """Return the command that runs it again."""
-        known = (
-            self.spec.shown if "/" in self.spec.shown and not self.spec.shown.startswith("specs/") else self.spec.model
-        )
+        shipped = self.spec.path.resolve().parent == SHIPPED.resolve()
+        known = self.spec.model if shipped else self.spec.shown
         words = ["qmodel", verb, known, "--variant", self.variant.name]
         if self.scenario != DEFAULT_SCENARIO:
             words += ["--scenario", self.scenario]

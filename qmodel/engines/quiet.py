@@ -32,17 +32,24 @@ def hush(
     return _Hush(program, initial, steps, judged, concerned).steps()
 
 
+_LOCKLESS = (
+    "READ_ONCE",
+    "WRITE_ONCE",
+    "data_race",
+    "smp_load_acquire",
+    "smp_store_release",
+    "skb_queue_empty_lockless",
+)
+"""How the text of an access begins that is meant to be made without the lock."""
+
+
 class _Hush:
     def __init__(
         self, program: Program, initial: dict[str, str], steps: Sequence[Step], judged: str, concerned: set[str]
     ) -> None:
         self.program, self.initial, self._steps = program, initial, steps
-        self.read = concerned | {
-            name
-            for p in (*program.properties, *program.measures)
-            if p.name == judged
-            for name in reads_of(getattr(p, "cond", None) or getattr(p, "value"))  # noqa: B009
-        }
+        conditions = {p.name: p.cond for p in program.properties} | {m.name: m.value for m in program.measures}
+        self.read = concerned | (reads_of(conditions[judged]) if judged in conditions else set())
         self.events = [event for step in steps for event in step.events]
         self.quiet = [self._is_quiet(i) for i in range(len(self.events))]
         self.quiet = [quiet or self._is_unseen(i) for i, quiet in enumerate(self.quiet)]
@@ -59,7 +66,7 @@ class _Hush:
         touched = event.writes or event.reads
         if event.quiet or not touched or event.kind not in {"load", "store"} or self.read & set(touched):
             return event.quiet
-        if all(self._guarded(name) for name in touched):
+        if all(self._guarded(name) for name in touched) and not event.text.startswith(_LOCKLESS):
             counting = all(self.program.variables[name].domain.kind == "int" for name in touched)
             return counting or (event.kind == "load" and not self._finds_news(position))
         return event.kind == "load" and not any(self._changed_by_others(name, event) for name in event.reads)

@@ -74,7 +74,7 @@ def outcome(
 
 
 def places(program: Program, layout: Layout, taken: Collection[tuple[int, int]]) -> tuple[Place, ...]:
-    """Return every step of the specification, and whether any thread has taken it: a thread, and a boundary's number."""
+    """Return every step of the specification. taken: pairs of a thread and the number of the boundary it has left."""
     found: dict[tuple[str, int, int, str, str], bool] = {}
     for thread in program.threads:
         if thread.kind == "buffer":

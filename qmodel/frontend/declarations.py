@@ -34,8 +34,8 @@ OF_PACKETS = frozenset({"order", "no-leak", "once"})
 """Those of them that a model without Packets is not judged on."""
 
 OPTIONS = frozenset({
-    "engine", "format", "help", "json", "max_memory", "max_states", "measure", "memory", "no_check", "no_reduction",
-    "scenario", "seed", "steps", "stop_first", "thread", "timeout", "variant", "walks",
+    "engine", "format", "full", "help", "json", "max_memory", "max_states", "measure", "memory", "no_check",
+    "no_reduction", "scenario", "seed", "steps", "stop_first", "thread", "timeout", "variant", "walks",
 })  # fmt: skip
 """What is an option of the command already, and so is no name for a parameter."""
 

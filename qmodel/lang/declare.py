@@ -80,9 +80,9 @@ class Packets(Number):
     """
 
     @property
-    def total(self) -> Number:
+    def total(self) -> int:
         """All packets of all flows together, known before the search begins."""
-        return Number()
+        return 0
 
     def __init__(self, default: int | tuple[int, ...], *, each: int | Number, doc: str = "") -> None: ...
 

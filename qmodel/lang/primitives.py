@@ -329,7 +329,7 @@ def inside(*functions: object) -> int:
 def demand(name: str, condition: bool) -> None:  # noqa: FBT001
     """Judge a property of this place: it is refuted where the condition does not hold, and the search goes on.
 
-    The condition looks at all of memory without a step, as an invariant does: `demand("early-drop", len(m.child) >= 1)`.
+    The condition looks at all of memory without a step, as an invariant does: `demand("early-drop", len(m.q) > 0)`.
     """
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from qmodel.ir.expr import At, Const, Inside, Own, apply, substitute, walk
 from qmodel.ir.graph import Piece, expand
-from qmodel.ir.text import expr_text
 from qmodel.ir.program import Guard, Node, Program, Template
+from qmodel.ir.text import expr_text
 
 if TYPE_CHECKING:
     from qmodel.ir.expr import Expr

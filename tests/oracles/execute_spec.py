@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import FunctionType, ModuleType, TracebackType
-from typing import Any, Literal, overload
+from typing import Any, Literal, Self, overload
 
 Value = int | str | tuple["Packet", ...]
 """What a variable holds: a number, who holds a lock, the packets of a list."""
@@ -331,7 +331,9 @@ class SkbList(Variable):
 class Array:
     """Several variables of one kind. size None: one for each CPU that has a thread."""
 
-    def __init__(self, element: Variable, *, size: int | None = None, guarded_by: Variable | Array | None = None) -> None:
+    def __init__(
+        self, element: Variable, *, size: int | None = None, guarded_by: Variable | Array | None = None
+    ) -> None:
         self.element, self.size, self.name = element, size, ""
         if guarded_by is not None:
             element.guard = guarded_by
@@ -390,7 +392,7 @@ class Budget(int):
 
     name: str
 
-    def __new__(cls, value: int, name: str) -> Budget:
+    def __new__(cls, value: int, name: str) -> Self:
         """Make one."""
         self = super().__new__(cls, value)
         self.name = name
@@ -594,10 +596,7 @@ def skb_queue_empty(queue: SkbQueue | SharedQueue) -> bool:
 
 
 def _splice(source: SkbQueue | SharedQueue, queue: SkbQueue | SharedQueue, *, first: bool) -> None:
-    if isinstance(source, SharedQueue):
-        taken = NOW.access(_take_all(source.cell))
-    else:
-        taken = tuple(source.packets)
+    taken = NOW.access(_take_all(source.cell)) if isinstance(source, SharedQueue) else tuple(source.packets)
     if isinstance(queue, SkbQueue):
         queue.packets[:] = [*taken, *queue.packets] if first else [*queue.packets, *taken]
     else:
@@ -896,7 +895,9 @@ class atomic:  # noqa: N801  the word of the language
         if not self.waits:
             NOW.access(lambda _memory, _actor: None)
 
-    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None
+    ) -> None:
         NOW.atomic -= 1
         NOW.begun = NOW.begun and NOW.atomic > 0
 
@@ -999,7 +1000,7 @@ class _Changes(ast.NodeTransformer):
         """Return a name that Python leaves as it is within a class."""
         return f"kernel_{name[2:]}" if name.startswith("__") and not name.endswith("__") else name
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Rename it; note down the locals that it declares."""
         node.name = self.rename(node.name)
         self.declared = {
@@ -1012,7 +1013,7 @@ class _Changes(ast.NodeTransformer):
         self.declared = {}
         return node
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         """Rename it."""
         node.id = self.rename(node.id)
         return node
@@ -1022,13 +1023,13 @@ class _Changes(ast.NodeTransformer):
         node.name = self.rename(node.name)
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Rename it."""
         self.generic_visit(node)
         node.attr = self.rename(node.attr)
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """Check a declared local; look at the index of an element before the value."""
         self.generic_visit(node)
         (target,) = node.targets
@@ -1038,7 +1039,7 @@ class _Changes(ast.NodeTransformer):
             node.value = self._within(target.id, node.value)
         return node
 
-    def visit_With(self, node: ast.With) -> ast.AST:  # noqa: N802
+    def visit_With(self, node: ast.With) -> ast.AST:
         """Tell an atomic block whether it begins with what may wait."""
         match node.body[0]:
             case ast.Expr(value=ast.Call(func=ast.Name(id="spin_lock" | "wait_until"))):
@@ -1047,14 +1048,14 @@ class _Changes(ast.NodeTransformer):
                 call.keywords = [ast.keyword("waits", ast.Constant(value=True))]
         return self.generic_visit(node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Check a declared local."""
         self.generic_visit(node)
         if isinstance(node.target, ast.Name) and node.value is not None:
             node.value = self._within(node.target.id, node.value)
         return node
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         """Check a declared local."""
         self.generic_visit(node)
         if isinstance(node.target, ast.Name) and node.target.id in self.declared:
@@ -1062,7 +1063,7 @@ class _Changes(ast.NodeTransformer):
             return ast.Assign([node.target], self._within(node.target.id, total))
         return node
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:  # noqa: N802
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
         """Check a declared local."""
         self.generic_visit(node)
         node.value = self._within(node.target.id, node.value)
@@ -1073,7 +1074,7 @@ class _Changes(ast.NodeTransformer):
             return value
         return _call("within", ast.Constant(self.declared[name]), value)
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         """Give an access its variable, wait_until() a function, and the local of try_cmpxchg() what was found."""
         self.generic_visit(node)
         if not isinstance(node.func, ast.Name):
@@ -1162,7 +1163,9 @@ class Spec:
         for n, v in declared.items():
             self.variables[n].name = n
             v.name = n
-        shared = {n: (self.variables[n].init,) * ((v.size or 0) if isinstance(v, Array) else 1) for n, v in declared.items()}
+        shared = {
+            n: (self.variables[n].init,) * ((v.size or 0) if isinstance(v, Array) else 1) for n, v in declared.items()
+        }
         hidden = {f"budget {v.name}": int(v) for v in members.values() if isinstance(v, Budget)}
         self.start = Memory(shared, hidden, {})
         NOW.parked = {}

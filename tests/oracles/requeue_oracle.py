@@ -38,7 +38,7 @@ every state.
     python requeue_oracle.py --runs     and the shortest run to every violation, step by step
 """
 
-# ruff: noqa: INP001, T201 (a script that stands alone, and prints)
+# ruff: noqa: T201 (a script that stands alone, and prints)
 
 from __future__ import annotations
 

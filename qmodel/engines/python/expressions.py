@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from qmodel.ir.expr import OPERATORS, Apply, At, Const, Expr, Local, Lookup, Own, Read
+from qmodel.ir.expr import OPERATORS, Apply, At, Const, Expr, Local, Lookup, Read
 
 Atom = int | str
 
@@ -54,7 +54,7 @@ class ExpressionWriter(ABC):
                 return table[at] if isinstance(at, int) else f"{table}[{at}]"
             case Apply(op, args):
                 return self._apply(op, args)
-            case Own():
+            case _:  # Own and Inside are gone by now
                 raise AssertionError("the expression was not bound to a thread")
 
     def condition(self, expr: Expr) -> Atom:

@@ -72,7 +72,7 @@ class Machine:
 
 
 def ended(program: Program, reader: Expr) -> list[Piece]:
-    """Return what happens when the end of a reader's section is seen by all: whoever waits for it waits for one less."""
+    """Return what happens when the end of a reader's section is seen by all: one less is waited for."""
     present = Read(RCU_PRESENT, reader)
     pieces: list[Piece] = [Assign(present, apply("-", present, Const(1)))]
     if RCU_AWAITED not in program.variables:

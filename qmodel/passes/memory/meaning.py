@@ -216,7 +216,7 @@ class Meaning:
             pieces, old = machine.load(place)
             swapped = [*machine.drain(), Assign(place, p.args[1])]
             return [*pieces, *self._result(p, old), Skip(apply("==", old, p.args[0]), len(swapped)), *swapped]
-        swap = [Assign(place, new)]
+        swap: list[Piece] = [Assign(place, new)]
         if self.program.variables[place.var].domain.kind == "skb":
             becomes = machine.temporary(f"%new.{place.var}", Domain("int", 0, self._all))
             swap = [Assign(becomes, new), *self._exchanged(place, place, becomes), Assign(place, becomes)]
