@@ -602,6 +602,7 @@ DECLARED = {
     "Refutes without a property": Mistake("expect = [«Refutes()»]", "Refutes names no property", 'Refutes("property"'),
     "Holds with a property": Mistake("expect = [«Holds('order')»]", "Holds names a property", "without one"),
     "unknown property": Mistake("expect = [Refutes(«'ordr'»)]", "no property `ordr`", "did you mean `order`?"),
+    "property without quotes": Mistake("expect = [Refutes(«Word.A»)]", "no property `Word.A`", "known here: check,"),
     "unknown parameter": Mistake("expect = [Holds(«cpu=2»)]", "no parameter `cpu`", "did you mean `cpus`?"),
     "unknown scenario": Mistake("expect = [Holds(scenario=«'x'»)]", "no scenario `x`", "known here: default"),
     "unknown memory model": Mistake("expect = [Holds(memory=«'pso'»)]", "no memory model `pso`", "`tso`?"),

@@ -481,7 +481,8 @@ def _expectation(variant: Variant, owned: Owned, what: str, call: ast.Call) -> E
     names = variant.property_names
     for node, name in zip(call.args, refuted, strict=True):
         if name not in names:
-            raise module.file.error(node, f"there is no property `{name}`", did_you_mean(str(name), names))
+            text = name if isinstance(name, str) else ast.unparse(node)
+            raise module.file.error(node, f"there is no property `{text}`", did_you_mean(text, names))
     scenario = DEFAULT_SCENARIO
     memories: tuple[str, ...] = MEMORIES[:1]
     params: dict[str, ParamValue] = {}
@@ -492,11 +493,13 @@ def _expectation(variant: Variant, owned: Owned, what: str, call: ast.Call) -> E
         value = evaluate(module, keyword.value, lambda _: None)
         if key == "scenario":
             if value not in variant.scenarios:
-                remedy = did_you_mean(str(value), variant.scenarios)
-                raise module.file.error(keyword.value, f"there is no scenario `{value}`", remedy)
+                text = value if isinstance(value, str) else ast.unparse(keyword.value)
+                remedy = did_you_mean(text, variant.scenarios)
+                raise module.file.error(keyword.value, f"there is no scenario `{text}`", remedy)
             scenario = str(value)
         else:
-            memories = tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
+            named = value if isinstance(value, tuple) else (value,)
+            memories = tuple(n if isinstance(n, str) else ast.unparse(keyword.value) for n in named)
             if not memories:
                 raise module.file.error(keyword.value, "no memory model is named", f"name one of {MEMORIES}")
             for memory in memories:

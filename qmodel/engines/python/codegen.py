@@ -319,41 +319,46 @@ class StepGenerator:
     # --- a step with loops ------------------------------------------------------------------------------------------
 
     def _machine(self, start: int) -> None:
-        """Write a step with a loop in it as a machine that goes from node to node; it is rare and need not be fast."""
-        first, env, choices = start, _Env(), 0
-        if isinstance(choose := self.nodes[start].instruction, Choose):
-            first, choices = self.nodes[start].next[0], choose.count
-            env.locals[choose.target] = "c"
-            self.line("def chosen(c):")
-            self.depth += 1
-        inner = sorted(self._order(first))
-        names = sorted(
-            {name for n in inner for name in self.live[n] | {defines(self.nodes[n].instruction) or ""}} - {""}
-        )
-        slots = {name: f"l{i}" for i, name in enumerate(names)}
-        for name in sorted(self.live[first]):
-            self.line(f"{slots[name]} = {self.local(env, name)}")
-        self.line(f"q, k = s, {first}")
+        """Write a step with a loop in it as a machine that goes from node to node; it is rare and need not be fast.
+
+        A choice starts the machine anew behind it, once for each alternative.
+        """
+        env = _Env()
+        inner = sorted(self._order(start))
+        used = {name for n in inner for name in self.live[n] | {defines(self.nodes[n].instruction) or ""}} - {""}
+        slots = {name: f"l{i}" for i, name in enumerate(sorted(used))}
+        self.line(f"def machine({', '.join(['q', 'k', *slots.values()])}):")
+        self.depth += 1
         self.line(f"for _ in range({LOCAL_STEPS}):")
         self.depth += 1
         for number in inner:
             self.line(f"if k == {number}:")
             self.depth += 1
-            here = _Env("q", {name: slots[name] for name in self.live[number]}, {})
-            self._turn(number, here, slots)
+            self._turn(number, _Env("q", {name: slots[name] for name in self.live[number]}), slots)
             self.depth -= 1
         self.depth -= 1
         self.line("else:")
         self.line(f"    event({self.properties.index('endless')}, {self.thread.tid}, True)")
-        if choices:
-            self.depth -= 1
-            for value in range(choices):
-                self.line(f"chosen({value})")
+        self.line("return False")
+        self.depth -= 1
+        values = [str(self.local(env, name)) if name in self.live[start] else "0" for name in slots]
+        self.line(f"return machine({', '.join(['s', str(start), *values])})")
 
     def _turn(self, number: int, env: _Env, slots: dict[str, str]) -> None:
         node = self.nodes[number]
         targets = node.next
         code: Atom = 1
+        if isinstance(node.instruction, Choose):
+            for value in range(node.instruction.count):
+                if self.nodes[targets[0]].boundary:
+                    ended = env.copy()
+                    ended.locals[node.instruction.target] = value
+                    self._leave(targets[0], ended)
+                    continue
+                chosen = [str(value) if name == node.instruction.target else slot for name, slot in slots.items()]
+                self.line(f"machine({', '.join(['q', str(targets[0]), *chosen])})")
+            self.line("return False")
+            return
         if isinstance(node.instruction, Branch):
             code = self.condition(env, node.instruction.cond)
         elif not self._instruction(number, env):

@@ -95,7 +95,10 @@ class ExpressionWriter(ABC):
             return f"({self.value(args[1])} if {cond} else {self.value(args[2])})"
         values = [self.value(a) for a in args]
         if all(isinstance(v, int) for v in values):
-            return OPERATORS[op](self.bits, tuple(v for v in values if isinstance(v, int)))
+            try:
+                return OPERATORS[op](self.bits, tuple(v for v in values if isinstance(v, int)))
+            except (ArithmeticError, ValueError):
+                return self._code(op, values)  # a check before it ends the step; this is never run
         return self._code(op, values)
 
     def _code(self, op: str, v: list[Atom]) -> str:
