@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from qmodel.cli.errors import UsageError
 from qmodel.cli.expectations import as_expected, expected, is_exact
+from qmodel.engines.native import engine as native
+from qmodel.engines.native.codegen import UnsuitableError
 from qmodel.engines.options import Options
 from qmodel.engines.python import engine as python
 from qmodel.frontend.configure import configure, parameters
@@ -23,7 +25,19 @@ if TYPE_CHECKING:
     from qmodel.frontend.declarations import ParamValue, Spec, Variant
     from qmodel.ir.program import Program
 
-ENGINES = {"python": python.run}
+
+def _native(program: Program, options: Options) -> Outcome:
+    """Search in compiled C. Raises UsageError where that cannot be had here."""
+    there = native.available()
+    if not there.ok:
+        raise UsageError(f"the native engine cannot be used here: {there.why}; use --engine python")
+    try:
+        return native.run(program, options)
+    except UnsuitableError as error:
+        raise UsageError(f"the native engine cannot hold this model: {error}; use --engine python") from None
+
+
+ENGINES = {"python": python.run, "native": _native}
 """The engines by name."""
 LONGEST_BUFFER = 16
 """Stores of a CPU that may be pending at once; a run that needs more is inconclusive."""
