@@ -434,6 +434,7 @@ class Current(Bypass):
         Holds(packets=(1, 2), memory=("sc", "tso")),
         Refutes("stuck", packets=(1, 2), memory="weak"),
         Holds(packets=(2, 1), memory=("sc", "tso")),
+        Refutes("stuck", packets=(2, 1), memory="weak"),
         Holds(scenario="requeued", busy=1, memory=("sc", "tso", "weak")),
         Holds(cpus=1, busy=2, wakes=3, memory=("sc", "tso", "weak")),
         Holds(cpus=1, busy=2, stop=True, wakes=3, memory=("sc", "tso")),

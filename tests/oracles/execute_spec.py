@@ -1368,7 +1368,7 @@ class _Search:
                 memory.events.clear()
             elif request.what == "fail":
                 self._cut(request.name, depth)
-            elif request.what == "end" and self._holds(memory, moment.actor):
+            elif request.what in {"end", "rest"} and self._holds(memory, moment.actor):
                 self._cut("locking", depth)
             else:
                 moments = tuple(moment if i == tid else m for i, m in enumerate(state.moments))

@@ -8,8 +8,9 @@
  * states that differ are told apart without a look at them. No parent is stored: ways are found backwards through the
  * layers, by taking their steps again.
  *
- * A state is expanded by a worker. Workers only read what they share; what they found is settled by one thread in the
- * order of the states, so that nothing depends on how many there are.
+ * States are expanded by workers. Which of the states that they lead to are new is found out by all workers as well, each
+ * for its own regions of the table; then the new ones are numbered in the order in which one worker would have found
+ * them, so that nothing depends on how many workers there are.
  */
 #include "qmodel.h"
 
@@ -42,7 +43,9 @@ struct qm_figures {
 #define GROUP 64		 /* successors that are looked up together */
 #define BLOCK_BITS 13		 /* the arena grows by so many states */
 #define BLOCK (1u << BLOCK_BITS)
-#define TABLE_BITS 12		 /* the table begins with so many entries */
+#define TABLE_BITS 16		 /* the table begins with so many entries */
+#define REGION_BITS 6		 /* so many regions does it have; a search for a state stays within one */
+#define WORKERS 64
 #define MOST (UINT32_MAX - 1)	 /* states that can be numbered */
 #define NONE UINT32_MAX
 #define THREADS 64
@@ -77,12 +80,17 @@ struct look {
 struct worker {
 	qm_sink out; /* first, so that a pointer to it is one to the worker */
 	struct qm_engine *engine;
+	unsigned number;
 	uint64_t *hash;	      /* of each successor */
+	uint32_t *slot;	      /* of each successor where it stands in the table, NONE if it was known */
 	uint8_t *taken;	      /* steps, as the sink notes them */
 	struct look looks[LOOK];
 	int64_t *values;      /* for each state all measures */
 	uint32_t from, count; /* states to expand */
 	uint64_t transitions;
+	uint64_t offset;      /* successors of the workers before it */
+	uint32_t first;	      /* the number of its first new state */
+	uint32_t fresh[WORKERS]; /* new states that it found among the successors of each worker */
 	int failed;
 	pthread_t thread;
 };
@@ -249,6 +257,19 @@ static inline size_t slot_of(const struct qm_engine *e, uint64_t hash)
 	return hash & number_mask(e);
 }
 
+/* The slot after another, in the same region. */
+static inline size_t slot_after(const struct qm_engine *e, size_t slot)
+{
+	size_t mask = number_mask(e) >> REGION_BITS;
+
+	return (slot & ~mask) | ((slot + 1) & mask);
+}
+
+static inline unsigned region_of(const struct qm_engine *e, uint64_t hash)
+{
+	return slot_of(e, hash) >> (e->table_bits - REGION_BITS);
+}
+
 static inline void prefetch_slot(const struct qm_engine *e, uint64_t hash)
 {
 	__builtin_prefetch(&e->table[slot_of(e, hash)]);
@@ -259,7 +280,7 @@ static inline void prefetch_state(const struct qm_engine *e, uint64_t hash)
 {
 	uint32_t mask = number_mask(e), tag = tag_of(e, hash), entry;
 
-	for (size_t i = slot_of(e, hash); (entry = e->table[i]) != 0; i = (i + 1) & mask)
+	for (size_t i = slot_of(e, hash); (entry = e->table[i]) != 0; i = slot_after(e, i))
 		if ((entry & ~mask) == tag) {
 			__builtin_prefetch(state_at(e, (entry & mask) - 1));
 			return;
@@ -272,7 +293,7 @@ static inline size_t look_up(const struct qm_engine *e, const qm_state *s, uint6
 	uint32_t mask = number_mask(e), tag = tag_of(e, hash), entry;
 	size_t i;
 
-	for (i = slot_of(e, hash); (entry = e->table[i]) != 0; i = (i + 1) & mask)
+	for (i = slot_of(e, hash); (entry = e->table[i]) != 0; i = slot_after(e, i))
 		if ((entry & ~mask) == tag && same(state_at(e, (entry & mask) - 1), s))
 			break;
 	return i;
@@ -291,7 +312,7 @@ static enum status enlarge(struct qm_engine *e, unsigned bits)
 	size_t was = sizeof(*e->table) << e->table_bits;
 	uint32_t *old = e->table;
 	uint64_t hash[BATCH];
-	uint32_t first, mask;
+	uint32_t first;
 	unsigned n;
 	size_t at;
 
@@ -303,7 +324,6 @@ static enum status enlarge(struct qm_engine *e, unsigned bits)
 		return QM_NO_MEMORY;
 	}
 	e->table_bits = bits;
-	mask = number_mask(e);
 	for (first = 0; first < e->states; first += n) {
 		n = e->states - first < BATCH ? e->states - first : BATCH;
 		for (unsigned i = 0; i < n; i++) {
@@ -311,7 +331,7 @@ static enum status enlarge(struct qm_engine *e, unsigned bits)
 			prefetch_slot(e, hash[i]);
 		}
 		for (unsigned i = 0; i < n; i++) {
-			for (at = slot_of(e, hash[i]); e->table[at]; at = (at + 1) & mask)
+			for (at = slot_of(e, hash[i]); e->table[at]; at = slot_after(e, at))
 				;
 			e->table[at] = tag_of(e, hash[i]) | (first + i + 1);
 		}
@@ -356,18 +376,15 @@ static void more_successors(qm_sink *out)
 	struct qm_engine *e = w->engine;
 	size_t want = out->room ? out->room * 2 : 256;
 	qm_state *to = grow(e, out->to, out->room * sizeof(*to), want * sizeof(*to));
-	uint64_t *hash;
+	uint64_t *hash = grow(e, w->hash, out->room * sizeof(*hash), want * sizeof(*hash));
+	uint32_t *slot = grow(e, w->slot, out->room * sizeof(*slot), want * sizeof(*slot));
 
-	if (to) {
-		out->to = to;
-		hash = grow(e, w->hash, out->room * sizeof(*hash), want * sizeof(*hash));
-		if (hash) {
-			w->hash = hash;
-			out->room = want;
-			return;
-		}
-		/* What was gained is accounted for as before. */
-		__atomic_sub_fetch(&e->used, (want - out->room) * sizeof(*to), __ATOMIC_RELAXED);
+	out->to = to ? to : out->to;
+	w->hash = hash ? hash : w->hash;
+	w->slot = slot ? slot : w->slot;
+	if (to && hash && slot) {
+		out->room = want;
+		return;
 	}
 	w->failed = 1;
 	out->count = 0;
