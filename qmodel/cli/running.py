@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qmodel.cli.errors import UsageError
 from qmodel.cli.expectations import as_expected, expected, is_exact
 from qmodel.engines.native import engine as native
-from qmodel.engines.native.codegen import UnsuitableError
+from qmodel.engines.native.errors import NativeError
 from qmodel.engines.options import Options
 from qmodel.engines.python import engine as python
 from qmodel.frontend.configure import configure, parameters
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def _native(program: Program, options: Options) -> Outcome:
-    """Search in compiled C. Raises UsageError where that cannot be had here."""
+    """Search in compiled C. Raises UsageError where that cannot be had here, or not for this model."""
     there = native.available()
     if not there.ok:
         raise UsageError(f"the native engine cannot be used here: {there.why}; use --engine python")
     try:
         return native.run(program, options)
-    except UnsuitableError as error:
-        raise UsageError(f"the native engine cannot hold this model: {error}; use --engine python") from None
+    except NativeError as error:
+        raise UsageError(f"the native engine cannot search this model: {error}; use --engine python") from None
 
 
 ENGINES = {"python": python.run, "native": _native}

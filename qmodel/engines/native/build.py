@@ -21,6 +21,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from qmodel.engines.native.errors import BuildError
+
 KEPT = 200
 """Libraries that are kept, the last used."""
 _loaded: dict[str, ctypes.CDLL] = {}
@@ -28,10 +30,6 @@ _loaded: dict[str, ctypes.CDLL] = {}
 _HERE = Path(__file__).parent
 _MAKING = "making-"
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
-
-
-class BuildError(Exception):
-    """A library that could not be made: why, for a person."""
 
 
 def compiler() -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qmodel.engines.layout import Layout
+from qmodel.engines.native.errors import UnsuitableError
 from qmodel.engines.native.expressions import INT64, unsigned
 from qmodel.engines.native.fields import accessors
 from qmodel.engines.native.looks import LookWriter
@@ -12,6 +13,8 @@ from qmodel.engines.native.naming import comment
 from qmodel.engines.native.steps import StepWriter
 from qmodel.engines.native.unit import WORD, Unit
 from qmodel.ir.program import BOUND, Program, Thread
+
+__all__ = ["Source", "UnsuitableError", "generate"]
 
 MOST = 64
 """Threads, properties and measures are the bits of a word."""
@@ -22,10 +25,6 @@ static unsigned ended(const qm_state *s, qm_sink *out)
 	(void)out;
 	return 0;
 }"""
-
-
-class UnsuitableError(Exception):
-    """A program that C cannot run as it is: why, for a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ struct qm_figures {
 #define TABLE_BITS 16		 /* the table begins with so many entries */
 #define REGION_BITS 6		 /* so many regions does it have; a search for a state stays within one */
 #define WORKERS 64
+#define PATIENCE 1000		 /* looks before a worker sleeps */
 #define MOST (UINT32_MAX - 1)	 /* states that can be numbered */
 #define NONE UINT32_MAX
 #define THREADS 64
@@ -90,7 +91,7 @@ struct worker {
 	uint64_t transitions;
 	uint64_t offset;      /* successors of the workers before it */
 	uint32_t first;	      /* the number of its first new state */
-	uint32_t fresh[WORKERS]; /* new states that it found among the successors of each worker */
+	uint32_t found[WORKERS]; /* new states that it found among the successors of each worker */
 	int failed;
 	pthread_t thread;
 };
@@ -462,26 +463,12 @@ static void prefetch(const struct worker *w, size_t first, size_t last)
 		prefetch_state(w->engine, w->hash[i]);
 }
 
-/* Expands, and leaves out what is known already. */
-static void expand_and_sift(struct worker *w)
+/* What a worker does with its states where there are several. */
+static void expand_and_hash(struct worker *w)
 {
-	const struct qm_engine *e = w->engine;
-	qm_sink *out = &w->out;
-	size_t kept = 0, last;
-
-	memset(w->taken, 0, e->model->steps);
+	memset(w->taken, 0, w->engine->model->steps);
 	expand(w);
 	hash_successors(w);
-	for (size_t first = 0; first < out->count; first = last) {
-		last = first + GROUP < out->count ? first + GROUP : out->count;
-		prefetch(w, first, last);
-		for (size_t i = first; i < last; i++)
-			if (!e->table[look_up(e, &out->to[i], w->hash[i])]) {
-				out->to[kept] = out->to[i];
-				w->hash[kept++] = w->hash[i];
-			}
-	}
-	out->count = kept;
 }
 
 /* --- settling what was found --------------------------------------------------------------------------------------- */
@@ -616,18 +603,30 @@ static enum status expand_alone(struct qm_engine *e, uint32_t count)
 	return status;
 }
 
-/* Lets every worker that has states do a job. */
+/* Lets another thread of the same core do something. */
+static inline void breathe(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Lets every worker do a job. A job is short: who waits for one looks out for a while before sleeping. */
 static void together(struct qm_engine *e, void (*job)(struct worker *))
 {
 	pthread_mutex_lock(&e->mutex);
 	e->job = job;
-	e->round++;
 	e->busy = e->worker_count - 1;
+	__atomic_add_fetch(&e->round, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&e->work);
 	pthread_mutex_unlock(&e->mutex);
 	job(e->workers[0]);
+	for (unsigned i = 0; i < PATIENCE && __atomic_load_n(&e->busy, __ATOMIC_ACQUIRE); i++)
+		breathe();
 	pthread_mutex_lock(&e->mutex);
-	while (e->busy)
+	while (__atomic_load_n(&e->busy, __ATOMIC_ACQUIRE))
 		pthread_cond_wait(&e->rest, &e->mutex);
 	pthread_mutex_unlock(&e->mutex);
 }
@@ -640,11 +639,116 @@ static enum status limited(const struct qm_engine *e, uint64_t max_states)
 	return look && e->states >= max_states ? QM_FULL : QM_MORE;
 }
 
+/* The successor that stands at a place in the lists of all workers. */
+static const qm_state *successor_at(const struct qm_engine *e, uint64_t place)
+{
+	unsigned last = e->worker_count - 1;
+
+	while (place < e->workers[last]->offset)
+		last--;
+	return &e->workers[last]->out.to[place - e->workers[last]->offset];
+}
+
+/*
+ * Finds out whether a successor is new. It is then entered under the number that it would have if all were new, which
+ * tells where it stands in the lists.
+ */
+static inline int claim_one(struct qm_engine *e, struct worker *from, size_t i)
+{
+	const qm_state *s = &from->out.to[i];
+	uint32_t mask = number_mask(e), tag = tag_of(e, from->hash[i]), entry, number;
+	size_t slot;
+
+	for (slot = slot_of(e, from->hash[i]); (entry = e->table[slot]) != 0; slot = slot_after(e, slot)) {
+		if ((entry & ~mask) != tag)
+			continue;
+		number = (entry & mask) - 1;
+		if (same(number < e->states ? state_at(e, number) : successor_at(e, number - e->states), s))
+			break;
+	}
+	from->slot[i] = entry ? NONE : slot;
+	if (!entry)
+		e->table[slot] = tag | (uint32_t)(e->states + from->offset + i + 1);
+	return !entry;
+}
+
+/* Finds out which successors are new, for the regions of the table that are a worker's own. */
+static void claim(struct worker *w)
+{
+	const struct qm_engine *e = w->engine;
+
+	for (unsigned v = 0; v < e->worker_count; v++) {
+		struct worker *from = e->workers[v];
+		size_t own[GROUP], count, i = 0;
+
+		w->found[v] = 0;
+		while (i < from->out.count) {
+			for (count = 0; count < GROUP && i < from->out.count; i++)
+				if (region_of(e, from->hash[i]) % e->worker_count == w->number) {
+					prefetch_slot(e, from->hash[i]);
+					own[count++] = i;
+				}
+			for (size_t k = 0; k < count; k++)
+				prefetch_state(e, from->hash[own[k]]);
+			for (size_t k = 0; k < count; k++)
+				w->found[v] += claim_one(w->engine, from, own[k]);
+		}
+	}
+}
+
+/* Puts the new states among a worker's successors into the arena. */
+static void place(struct worker *w)
+{
+	struct qm_engine *e = w->engine;
+	uint32_t number = w->first;
+
+	for (size_t i = 0; i < w->out.count; i++)
+		if (w->slot[i] != NONE) {
+			*state_at(e, number) = w->out.to[i];
+			e->table[w->slot[i]] = tag_of(e, w->hash[i]) | ++number;
+		}
+}
+
+/* Adds what all workers found. */
+static enum status settle_together(struct qm_engine *e)
+{
+	uint64_t total = 0, states = e->states;
+	enum status status;
+
+	for (unsigned i = 0; i < e->worker_count; i++) {
+		e->workers[i]->offset = total;
+		total += e->workers[i]->out.count;
+	}
+	status = make_room(e, total);
+	if (status != QM_MORE)
+		return status;
+	together(e, claim);
+	for (unsigned v = 0; v < e->worker_count; v++) {
+		e->workers[v]->first = states;
+		for (unsigned i = 0; i < e->worker_count; i++)
+			states += e->workers[i]->found[v];
+	}
+	together(e, place);
+	e->states = states;
+	for (unsigned i = 0; i < e->worker_count; i++) {
+		struct worker *w = e->workers[i];
+
+		e->next += w->count;
+		e->transitions += w->transitions;
+		settle_taken(e, w);
+		if (!settle_looks(e, w))
+			return QM_NO_MEMORY;
+	}
+	return QM_MORE;
+}
+
 /* Expands states of the layer by all workers: each takes as many that follow one another, a part of LOOK. */
 static enum status expand_together(struct qm_engine *e, uint64_t max_states)
 {
 	uint32_t part = LOOK, from = e->next;
 	enum status status = QM_MORE;
+	uint64_t total = 0;
+	int clean = 1;
 
 	while (part > BATCH && (uint64_t)(part / 2) * e->worker_count >= e->end - from)
 		part /= 2;
@@ -652,7 +756,14 @@ static enum status expand_together(struct qm_engine *e, uint64_t max_states)
 		e->workers[i]->from = from < e->end ? from : e->end;
 		e->workers[i]->count = from >= e->end ? 0 : e->end - from < part ? e->end - from : part;
 	}
-	together(e, expand_and_sift);
+	together(e, expand_and_hash);
+	for (unsigned i = 0; i < e->worker_count; i++) {
+		total += e->workers[i]->out.count;
+		clean &= !e->workers[i]->out.trap && !e->workers[i]->failed;
+	}
+	if (clean && e->states + total < max_states)
+		return settle_together(e);
+	/* The search ends here, maybe after a part of these states. */
 	for (unsigned i = 0; i < e->worker_count && e->workers[i]->count && status == QM_MORE; i++) {
 		e->next += e->workers[i]->count;
 		status = settle(e, e->workers[i]);
@@ -1104,22 +1215,37 @@ static void *work(void *argument)
 	struct worker *w = argument;
 	struct qm_engine *e = w->engine;
 	uint64_t round = 0;
+	int leaving;
 
-	pthread_mutex_lock(&e->mutex);
 	for (;;) {
+		for (unsigned i = 0; i < PATIENCE && __atomic_load_n(&e->round, __ATOMIC_ACQUIRE) == round; i++)
+			breathe();
+		pthread_mutex_lock(&e->mutex);
 		while (!e->leaving && e->round == round)
 			pthread_cond_wait(&e->work, &e->mutex);
-		if (e->leaving)
-			break;
 		round = e->round;
+		leaving = e->leaving;
 		pthread_mutex_unlock(&e->mutex);
+		if (leaving)
+			return NULL;
 		e->job(w);
-		pthread_mutex_lock(&e->mutex);
-		if (!--e->busy)
+		if (!__atomic_sub_fetch(&e->busy, 1, __ATOMIC_ACQ_REL)) {
+			pthread_mutex_lock(&e->mutex);
 			pthread_cond_signal(&e->rest);
+			pthread_mutex_unlock(&e->mutex);
+		}
 	}
-	pthread_mutex_unlock(&e->mutex);
-	return NULL;
+}
+
+static void dismiss(struct worker *w)
+{
+	free(w->values);
+	free(w->taken);
+	free(w->hash);
+	free(w->slot);
+	free(w->out.to);
+	free(w->out.events);
+	free(w);
 }
 
 static struct worker *hire(struct qm_engine *e)
@@ -1129,6 +1255,7 @@ static struct worker *hire(struct qm_engine *e)
 	if (!w)
 		return NULL;
 	w->engine = e;
+	w->number = e->worker_count;
 	w->out.more = more_successors;
 	w->out.event = add_event;
 	w->values = fresh(e, LOOK * e->model->measures * sizeof(*w->values));
@@ -1136,11 +1263,7 @@ static struct worker *hire(struct qm_engine *e)
 	w->taken = w->out.taken = fresh(e, e->model->steps);
 	if (w->values && w->taken && !w->failed)
 		return w;
-	free(w->values);
-	free(w->taken);
-	free(w->hash);
-	free(w->out.to);
-	free(w);
+	dismiss(w);
 	return NULL;
 }
 
@@ -1158,11 +1281,7 @@ static void hire_more(struct qm_engine *e, unsigned count)
 			break;
 		e->workers[e->worker_count] = w;
 		if (pthread_create(&w->thread, NULL, work, w)) {
-			free(w->values);
-			free(w->taken);
-			free(w->hash);
-			free(w->out.to);
-			free(w);
+			dismiss(w);
 			break;
 		}
 		e->worker_count++;
@@ -1183,12 +1302,7 @@ API void qm_close(struct qm_engine *e)
 
 		if (i)
 			pthread_join(w->thread, NULL);
-		free(w->values);
-		free(w->taken);
-		free(w->hash);
-		free(w->out.to);
-		free(w->out.events);
-		free(w);
+		dismiss(w);
 	}
 	free(e->workers);
 	if (e->running) {
@@ -1231,6 +1345,7 @@ API struct qm_engine *qm_open(const struct qm_model *model, const qm_state *init
 
 	if (!e)
 		return NULL;
+	workers = workers < WORKERS ? workers : WORKERS;
 	e->model = model;
 	e->budget = budget;
 	e->table_bits = TABLE_BITS;

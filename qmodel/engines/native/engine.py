@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from qmodel.engines import report
 from qmodel.engines.memory import resident
 from qmodel.engines.native import build, codegen, library
-from qmodel.engines.native.build import BuildError
-from qmodel.engines.native.codegen import Source, UnsuitableError
+from qmodel.engines.native.codegen import Source
+from qmodel.engines.native.errors import BuildError, NativeError, UnsuitableError
 from qmodel.engines.native.library import Search, Status
 from qmodel.engines.options import Progress
 from qmodel.engines.trace import Target, TraceWriter
@@ -33,7 +33,7 @@ LEAST = 1 << 23
 _FLAGS = ("-std=c11", "-O1")
 _NO_MEMORY = "the memory of the machine is used up"
 
-__all__ = ["Availability", "BuildError", "UnsuitableError", "available", "run", "source"]
+__all__ = ["Availability", "BuildError", "NativeError", "UnsuitableError", "available", "run", "source"]
 
 
 @dataclass(frozen=True, slots=True)
