@@ -14,7 +14,7 @@ from qmodel.frontend.expressions import FIRST, OWN_CPU, SCALARS, Expressions
 from qmodel.frontend.shape import ASK
 from qmodel.frontend.unset import ENTER
 from qmodel.frontend.values import AMBIGUOUS, UNKNOWN, VOID, WORDS, Loop, Scope, Value, ValueKind, number, truth
-from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply
+from qmodel.ir.expr import BOOL, Const, Domain, Expr, Local, Own, Read, apply, locals_of
 from qmodel.ir.graph import Ends, GraphBuilder
 from qmodel.ir.program import (
     BUDGET,
@@ -78,6 +78,7 @@ class FunctionCompiler(Expressions):
         self.diagnostics: list[Diagnostic] = []
         self.atomic: bool | None = None  # None: outside; False: nothing in the block yet; True: the step has begun
         self.turning = 0  # loops around here, within an atomic block those in it
+        self.changing: set[str] = set()
         self._temporaries = 0
         self._parked = dict.fromkeys(range(len(config.flow_sizes)), 0)
         self._enter(owned, self.function.name)
@@ -130,7 +131,9 @@ class FunctionCompiler(Expressions):
             raise self.error(
                 self.function.args.args[2], "a thread is told its CPU only", "read the rest from the model"
             )
-        if len(names) == 2:
+        if len(names) == 2 and names[1] in _assigned_names(self.function):
+            self.assign_local(ast.copy_location(ast.Name(names[1]), self.function.args.args[1]), OWN_CPU)
+        elif len(names) == 2:
             self.scope.names[names[1]] = OWN_CPU
 
     def _finish(self) -> tuple[Node, ...]:
@@ -174,6 +177,13 @@ class FunctionCompiler(Expressions):
                 self.scope.names |= dict.fromkeys(_assigned_names(statement), UNKNOWN)
 
     def _statement(self, node: ast.stmt) -> None:
+        outer, self.changing = self.changing, _changed_on_the_way(node)
+        try:
+            self._any_statement(node)
+        finally:
+            self.changing = outer
+
+    def _any_statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
@@ -280,13 +290,13 @@ class FunctionCompiler(Expressions):
             raise self.error(target, f"`{name}` is the model", "use another name")
         if value.kind == "void":
             raise self.error(target, "the call returns nothing", "call it without assigning what it returns")
-        if value.kind in {"lock", "array", "handler"}:
-            scope.names[name] = value
-            return
-        if value.kind == "queue" and isinstance(value.place, Read):
-            scope.names[name] = value
-            return
         known = scope.names.get(name)
+        if value.kind in {"lock", "array", "handler"} or (value.kind == "queue" and isinstance(value.place, Read)):
+            self._alias(target, value, known)
+            return
+        if value.kind == "queue" and isinstance(value.place, Local) and not _is_fresh(value.place):
+            remedy = "move its packets with skb_queue_splice_tail_init(), or use the list under its one name"
+            raise self.error(target, "a list of the thread's own has one name", remedy)
         if known is not None and (known.kind in {"lock", "array", "handler"} or isinstance(known.place, Read)):
             raise self.error(target, f"`{name}` stands for a shared variable here", "use another name")
         kind = "skb" if value.kind == "none" else "int" if value.kind in {"bit", "flags"} else value.kind
@@ -297,6 +307,19 @@ class FunctionCompiler(Expressions):
         expr = value.place if value.kind == "queue" and value.place is not None else value.value
         self.graph.emit(Assign(Local(local), expr), self.site(target))
         scope.names[name] = self.local_value(local)
+
+    def _alias(self, target: ast.Name, value: Value, known: Value | None) -> None:
+        """Give a shared variable a second name, for good: a name does not stand for one thing now and another later."""
+        index = value.place.index if isinstance(value.place, Read) else None
+        if index is not None and locals_of(index):
+            raise self.error(
+                target, "this names an element whose index may change", "use the element where it is needed"
+            )
+        if known is not None and known != value:
+            raise self.error(target, f"`{target.id}` stands for something else already", "use another name")
+        if known is None and self.loops:
+            raise self.error(target, "a shared variable is named in a loop", "name it before the loop")
+        self.scope.names[target.id] = value
 
     def _local_name(self, name: str) -> str:
         return f"{self.scope.function}.{name}"
@@ -431,7 +454,12 @@ class FunctionCompiler(Expressions):
         cpu = self.as_number(cpu_node)
         self.element_bounds(cpu, len(config.flow_sizes), cpu_node)
         site = self.site(node.iter)
-        sent = self.declare(f"{target.id}%sent", "int", target, (0, max(config.flow_sizes)))
+        if not isinstance(cpu, Const | Own):  # it may change while the flow is sent
+            kept = self.temporary("int", node.iter)
+            self.graph.emit(Assign(Local(kept), cpu), site)
+            cpu = Local(kept)
+        self._temporaries += 1  # loops within loops may have variables of one name
+        sent = self.declare(f"{target.id}%{self._temporaries}", "int", target, (0, max(config.flow_sizes)))
         self.graph.emit(Assign(Local(sent), Const(0)), site)
         head = self.graph.emit(Nop(), site)
         size = self._table(config.flow_sizes, cpu)
@@ -466,11 +494,12 @@ class FunctionCompiler(Expressions):
         start = self.as_number(bounds[0]) if len(bounds) == 2 else Const(0)
         stop = self.as_number(bounds[-1])
         site = self.site(node.iter)
-        if not isinstance(stop, Const | Local):
+        if not isinstance(stop, Const):
             kept = self.temporary("int", node.iter)
             self.graph.emit(Assign(Local(kept), stop), site)
             stop = Local(kept)
-        counter = self.declare(f"{target.id}%next", "int", target)
+        self._temporaries += 1  # loops within loops may have variables of one name
+        counter = self.declare(f"{target.id}%{self._temporaries}", "int", target)
         self.graph.emit(Assign(Local(counter), start), site)
         head = self.graph.emit(Nop(), site)
         more, out = self.graph.branch(apply("<", Local(counter), stop), site)
@@ -532,11 +561,15 @@ class FunctionCompiler(Expressions):
         self.graph.emit(Primitive(ENTER), self.site(function))
         assigned = _assigned_names(function)
         for parameter, value, place in zip(parameters, arguments, function.args.args[1:], strict=True):
+            if value.kind not in SCALARS | {"none", "bit"} and parameter in assigned:
+                what = f"`{name}` assigns `{parameter}`, which is {WORDS[value.kind]} of its caller"
+                raise self.error(place, what, "use another name for what is assigned")
             simple = value.kind not in SCALARS | {"none"} or isinstance(value.expr, Const | Local | Own)
             if simple and parameter not in assigned:
                 scope.names[parameter] = value
             else:
                 self.assign_local(ast.copy_location(ast.Name(parameter), place), value)
+        scope.given = frozenset(v.place for v in arguments if v.kind == "queue" and isinstance(v.place, Local))
         self.block(function.body)
         self.loops = loops
         if scope.failed:
@@ -573,6 +606,9 @@ class FunctionCompiler(Expressions):
                 "return a number, a packet or a list of the thread's own; name shared variables where they are used"
             )
             raise self.error(node.value, f"{WORDS[value.kind]} cannot be returned", remedy)
+        if isinstance(value.place, Local) and value.place in scope.given:
+            remedy = "let the caller use it under the name that it has there"
+            raise self.error(node.value, "a list that was given to a function is not returned", remedy)
         if scope.returns and not scope.returned:
             raise self.error(node, f"`{scope.function}` returns nothing elsewhere", "return a value there too")
         if not self.graph.reachable:
@@ -609,8 +645,40 @@ class FunctionCompiler(Expressions):
                 return self.graph.branch(self.as_truth(node), self.site(node))
 
     def logic(self, node: ast.BoolOp) -> Value:
-        """Compile `and`, `or` as a value: by branches, so that what need not be read is not read."""
-        return self._chosen(node, node, lambda: truth(Const(1)), lambda: truth(Const(0)))
+        """Compile `and`, `or` as a value: that of the operand which decides, so that what need not be read is not."""
+        after: Ends = []
+        local: str | None = None
+        for position, operand in enumerate(node.values):
+            value = self.evaluate(operand)
+            local = self._take(node, local, value)
+            if position == len(node.values) - 1:
+                break
+            yes, no = self.graph.branch(self.truth_of(value, operand), self.site(operand))
+            on, off = (yes, no) if isinstance(node.op, ast.And) else (no, yes)
+            after += off
+            self.graph.ends = on
+        self.graph.ends += after
+        assert local is not None
+        return self.local_value(local)
+
+    def _take(self, node: ast.expr, local: str | None, value: Value) -> str:
+        """Let a local take one of several values of an expression, and return it; a new one where there is none yet."""
+        if value.kind not in SCALARS | {"none", "bit"}:
+            raise self.error(node, f"{WORDS[value.kind]} cannot be chosen so", "write an `if` statement")
+        kind = "skb" if value.kind == "none" else "int" if value.kind in {"bit", "flags"} else value.kind
+        if local is None:
+            local = self.temporary(kind, node)
+        known = self.locals[local].domain.kind
+        if known != kind and (known, kind) != ("int", "bool"):
+            raise self.error(node, "the values are of different kinds", "write an `if` statement")
+        self.graph.emit(Assign(Local(local), value.value), self.site(node))
+        return local
+
+    def as_truth(self, node: ast.expr) -> Expr:
+        """Compile a condition to a truth value; what stands in `and` and `or` need not be one itself."""
+        if isinstance(node, ast.BoolOp):
+            return self._chosen(node, node, lambda: truth(Const(1)), lambda: truth(Const(0))).value
+        return super().as_truth(node)
 
     def conditional(self, node: ast.IfExp) -> Value:
         """Compile `a if c else b`: only one of them is read."""
@@ -624,16 +692,7 @@ class FunctionCompiler(Expressions):
             if not ends:
                 continue
             self.graph.ends = ends
-            value = make()
-            if value.kind not in SCALARS | {"none", "bit"}:
-                raise self.error(node, f"{WORDS[value.kind]} cannot be chosen so", "write an `if` statement")
-            kind = "skb" if value.kind == "none" else "int" if value.kind in {"bit", "flags"} else value.kind
-            if local is None:
-                local = self.temporary(kind, node)
-            known = self.locals[local].domain.kind
-            if known != kind and (known, kind) != ("int", "bool"):
-                raise self.error(node, "the two values are of different kinds", "write an `if` statement")
-            self.graph.emit(Assign(Local(local), value.value), self.site(node))
+            local = self._take(node, local, make())
             after += self.graph.take()
         self.graph.ends = after
         if local is None:  # nothing can reach this expression
@@ -643,7 +702,16 @@ class FunctionCompiler(Expressions):
     def named(self, node: ast.NamedExpr) -> Value:
         """Compile `name := value`."""
         self.assign_local(node.target, self.evaluate(node.value))
-        return self.scope.names[node.target.id]
+        return self._name(node.target, node.target.id)
+
+    def _name(self, node: ast.Name, name: str) -> Value:
+        """Return what a name stands for; its value now, where the statement changes it before it is done."""
+        value = super()._name(node, name)
+        if name in self.changing and value.kind in SCALARS and isinstance(value.expr, Local):
+            kept = self.temporary("int" if value.kind == "flags" else value.kind, node)
+            self.graph.emit(Assign(Local(kept), value.expr), self.site(node))
+            return replace(value, expr=Local(kept), name=kept)
+        return value
 
     def load(self, reference: Value, node: ast.expr, name: str = "load") -> Value:
         """Read a shared scalar into a temporary."""
@@ -792,9 +860,41 @@ class FunctionCompiler(Expressions):
         return ("&", *self.place_text(value))
 
 
-def _assigned_names(node: ast.stmt) -> set[str]:
-    """Return the names that a function or a statement assigns."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def _assigned_names(node: ast.AST) -> set[str]:
+    """Return the names that a function, a statement or an expression assigns."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return names | _exchanged(node)
+
+
+def _exchanged(node: ast.AST) -> set[str]:
+    """Return the locals that try_cmpxchg() sets."""
+    found = set()
+    for call in ast.walk(node):
+        match call:
+            case ast.Call(func=ast.Name(id="try_cmpxchg"), args=[_, ast.Name(id=name), *_]):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def _changed_on_the_way(node: ast.stmt) -> set[str]:
+    """Return the locals that an expression of a statement changes while others of it may still need them."""
+    match node:
+        case ast.If(test=test) | ast.While(test=test):
+            whole: ast.AST = test
+        case ast.For(iter=values):
+            whole = values
+        case ast.With():
+            return set()
+        case _:
+            whole = node
+    return {n.target.id for n in ast.walk(whole) if isinstance(n, ast.NamedExpr)} | _exchanged(whole)
+
+
+def _is_fresh(place: Local) -> bool:
+    """Tell whether a list was just made or returned, and has no name yet."""
+    return place.name.rpartition(".")[2].startswith("%")
 
 
 def _conversion(kind: str, value: Value, node: ast.expr) -> str:

@@ -83,6 +83,7 @@ class Scope:
     result: Value | None = None
     returns: Ends = field(default_factory=list)
     returned: list[Value] = field(default_factory=list)
+    given: frozenset[Local] = frozenset()
     failed: bool = False
 
 

@@ -296,12 +296,8 @@ def _interval(op: str, bounds: list[tuple[int, int]], skb_bits: int) -> tuple[in
             return max(low for low, _ in bounds), max(high for _, high in bounds)
         case "if":
             return min(c, others[1][0]), max(d, others[1][1])
-        case "|" | "^":
-            return (min(a, c, 0) * 2, (1 << max(b.bit_length(), d.bit_length())) - 1)
-        case "&":
-            return (0, min(b if a >= 0 else d, d if c >= 0 else b)) if a >= 0 or c >= 0 else (2 * min(a, c), max(b, d))
-        case "andnot":
-            return min(a, 0), b
+        case "|" | "^" | "&" | "andnot":
+            return _bitwise(op, (a, b), (c, d))
         case "len":
             return 0, queue_length(skb_bits, b)
         case "head" | "item":
@@ -313,6 +309,18 @@ def _interval(op: str, bounds: list[tuple[int, int]], skb_bits: int) -> tuple[in
             return 0, (1 << skb_bits * length) - 1
         case _:  # reverse
             return 0, (1 << skb_bits * queue_length(skb_bits, b)) - 1
+
+
+def _bitwise(op: str, first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    """Bounds of an operator on bits: no result has more of them than the longest operand, in two's complement."""
+    (a, b), (c, d) = first, second
+    longest = max((x if x >= 0 else ~x).bit_length() for x in (a, b, c, d))
+    if op == "&" and (a >= 0 or c >= 0):
+        return 0, min(b if a >= 0 else d, d if c >= 0 else b)
+    if op == "andnot" and a >= 0:
+        return 0, b
+    negative = a < 0 or c < 0
+    return -(1 << longest) if negative else 0, (1 << longest) - 1
 
 
 def _compare(op: str, first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:

@@ -166,17 +166,17 @@ class StepGenerator:
 
     # --- a step without loops ---------------------------------------------------------------------------------------
 
-    def _write(self, number: int, env: _Env, until: int | None, *, entering: bool = False) -> None:
-        """Write the graph from a node to where the step ends, or to the node `until`."""
+    def _write(self, number: int, env: _Env, until: int | None, *, entering: bool = False) -> bool:
+        """Write the graph from a node to the end of the step, or to `until`; return whether that is reached."""
         while number != until:
             node = self.nodes[number]
             if node.boundary and not entering:
                 self._leave(number, env)
-                return
+                return False
             entering = False
             if isinstance(node.instruction, Choose):
                 self._choose(node.instruction, node.next[0], env)
-                return
+                return False
             if isinstance(node.instruction, Branch):
                 code = self.condition(env, node.instruction.cond)
                 if isinstance(code, int):
@@ -184,29 +184,35 @@ class StepGenerator:
                     continue
                 meeting = self._meeting(number) if self.joining else None
                 if meeting is None:
-                    self._split(code, (node.next[0], env.copy()), (node.next[1], env), until)
-                    return
-                self._join(number, code, meeting, env)
+                    assert until is None, "a branch within what is joined meets again"
+                    self._split(code, (node.next[0], env.copy()), (node.next[1], env))
+                    return False
+                if not self._join(number, code, meeting, env):
+                    return False
                 number = meeting
                 continue
             if not self._instruction(number, env):
-                return
+                return False
             number = node.next[0]
+        return True
 
-    def _split(self, code: str, yes: tuple[int, _Env], no: tuple[int, _Env], until: int | None) -> None:
+    def _split(self, code: str, yes: tuple[int, _Env], no: tuple[int, _Env]) -> None:
         self.line(f"if {code}:")
         for number, env in (yes, no):
             self.depth += 1
             before = len(self.lines)
-            self._write(number, env, until)
+            self._write(number, env, None)
             if len(self.lines) == before:
                 self.line("pass")
             self.depth -= 1
             if number == yes[0] and env is yes[1]:
                 self.line("else:")
 
-    def _join(self, branch: int, code: str, meeting: int, env: _Env) -> None:
-        """Write both sides of a branch up to where they meet, and make what they know the same."""
+    def _join(self, branch: int, code: str, meeting: int, env: _Env) -> bool:
+        """Write both sides of a branch up to where they meet, and make what they know the same.
+
+        Return whether the step can go on there: not where both sides end in an error.
+        """
         inner = self._between(branch, meeting)
         changed = {d for n in inner if (d := defines(self.nodes[n].instruction)) and d in self.live[meeting]}
         stored = {
@@ -217,14 +223,16 @@ class StepGenerator:
         self.names += 1
         base = f"s{self.names}"
         names = {name: f"m{self.names}_{i}" for i, name in enumerate(sorted(changed))}
+        met = False
         self.line(f"if {code}:")
         for successor, word in zip(self.nodes[branch].next, ("else:", ""), strict=True):
             side = env.copy()
             self.depth += 1
-            self._write(successor, side, meeting)
-            for name, joined in names.items():
-                self.line(f"{joined} = {self.local(side, name)}")
-            self.line(f"{base} = {side.sum()}")
+            if self._write(successor, side, meeting):
+                met = True
+                for name, joined in names.items():
+                    self.line(f"{joined} = {self.local(side, name)}")
+                self.line(f"{base} = {side.sum()}")
             self.depth -= 1
             if word:
                 self.line(word)
@@ -233,6 +241,7 @@ class StepGenerator:
         for var in stored:
             env.forget(var)
         env.locals.update(names)
+        return met
 
     def _between(self, branch: int, meeting: int) -> set[int]:
         found: set[int] = set()
